@@ -1,0 +1,20 @@
+# One INTERFACE target carries the flags of every target that is built here; nothing of it reaches a consumer.
+add_library(rill_compile_options INTERFACE)
+target_compile_features(rill_compile_options INTERFACE cxx_std_20)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+if(MSVC)
+  target_compile_options(rill_compile_options INTERFACE /W4 /fp:precise /utf-8 $<$<BOOL:${RILL_WERROR}>:/WX>)
+else()
+  # -ffp-contract=off: a multiply and an add are fused only where the code says so, or the bits would differ by compiler.
+  target_compile_options(rill_compile_options INTERFACE
+    -Wall -Wextra -Wconversion -ffp-contract=off $<$<BOOL:${RILL_WERROR}>:-Werror>)
+endif()
+
+if(RILL_SANITIZE)
+  target_compile_options(rill_compile_options INTERFACE -fsanitize=${RILL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(rill_compile_options INTERFACE -fsanitize=${RILL_SANITIZE})
+endif()

@@ -1,0 +1,16 @@
+include(CMakePackageConfigHelpers)
+set(RILL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rill)
+
+install(TARGETS rill EXPORT rill-targets
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rill DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT rill-targets NAMESPACE rill:: DESTINATION ${RILL_CMAKE_DIR})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rill-config.cmake.in ${PROJECT_BINARY_DIR}/rill-config.cmake
+  INSTALL_DESTINATION ${RILL_CMAKE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rill-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rill-config.cmake ${PROJECT_BINARY_DIR}/rill-config-version.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindUtf8proc.cmake DESTINATION ${RILL_CMAKE_DIR})

@@ -1,0 +1,54 @@
+#include "rill/result.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+
+namespace rill {
+namespace {
+
+Result<int> half(int value) {
+  if (value % 2 != 0) return make_error(ErrorCode::invalid_argument, "{} is odd", value);
+  return value / 2;
+}
+
+Result<int> quarter(int value) {
+  RILL_ASSIGN(const int halved, half(value));
+  return half(halved);
+}
+
+TEST(ResultTest, HoldsAValueOrAnError) {
+  EXPECT_EQ(quarter(8).value(), 2);
+  const auto failed = quarter(6);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(failed.error().message, "3 is odd");
+}
+
+TEST(ResultTest, ValueThrowsTheError) {
+  try {
+    (void)half(3).value();
+    FAIL() << "did not throw";
+  } catch (const ErrorException& exception) {
+    EXPECT_EQ(exception.error().code, ErrorCode::invalid_argument);
+    EXPECT_STREQ(exception.what(), "invalid_argument: 3 is odd");
+  }
+}
+
+TEST(ResultTest, MovesOutMoveOnlyValues) {
+  Result<std::unique_ptr<int>> result(std::make_unique<int>(5));
+  std::unique_ptr<int> value = std::move(result).value();
+  EXPECT_EQ(*value, 5);
+}
+
+TEST(ResultTest, GuardTurnsBadAllocIntoAnError) {
+  const Result<void> result = guarded([]() -> Result<void> { throw std::bad_alloc(); });
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::out_of_memory);
+}
+
+}  // namespace
+}  // namespace rill
