@@ -1,0 +1,31 @@
+// How keys and values lie in a KV page: 16 tokens; keys [kv_head][dim][16], values [kv_head][16][dim].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rill/kv_plan.h"
+
+namespace rill {
+
+inline constexpr std::size_t kTokensPerPage = 16;
+inline constexpr std::size_t kTokensPerSpan = 256;  // one attention task
+inline constexpr std::size_t kPagesPerSpan = kTokensPerSpan / kTokensPerPage;
+
+// One layer's part of a page. q8_0 stores blocks of 32 dimensions of one token with one f16 scale; head_dim must be a
+// multiple of 32 there.
+struct KvLayout {
+  KvType type = KvType::f16;
+  std::size_t kv_heads = 0;
+  std::size_t head_dim = 0;
+
+  // Bytes of the keys of one head in one page; the same for values.
+  std::size_t head_bytes() const {
+    return static_cast<std::size_t>(kv_bytes_per_token({1, 1, head_dim}, type)) / 2 * kTokensPerPage;
+  }
+  std::size_t layer_bytes() const { return 2 * kv_heads * head_bytes(); }
+  std::size_t k_offset(std::size_t head) const { return head * head_bytes(); }
+  std::size_t v_offset(std::size_t head) const { return (kv_heads + head) * head_bytes(); }
+};
+
+}  // namespace rill
