@@ -2,7 +2,7 @@
 add_library(rill_compile_options INTERFACE)
 target_compile_features(rill_compile_options INTERFACE cxx_std_20)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(RILL_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
@@ -15,6 +15,7 @@ else()
 endif()
 
 if(RILL_SANITIZE)
-  target_compile_options(rill_compile_options INTERFACE -fsanitize=${RILL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(rill_compile_options INTERFACE
+    -fsanitize=${RILL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(rill_compile_options INTERFACE -fsanitize=${RILL_SANITIZE})
 endif()

@@ -5,53 +5,43 @@ find_package(Threads REQUIRED)
 
 add_library(rill_dependencies INTERFACE)
 
-# fmt, header-only, so that no fmt symbol is left to find at link time.
-find_package(fmt 9 QUIET)
-if(NOT fmt_FOUND)
-  FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt.git GIT_TAG 9.1.0)
-  FetchContent_MakeAvailable(fmt)
-endif()
-target_link_libraries(rill_dependencies INTERFACE fmt::fmt-header-only)
-
-# Highway: its headers alone. Dispatch is ours, so libhwy is not linked.
-find_path(RILL_HIGHWAY_INCLUDE_DIR hwy/highway.h)
-if(NOT RILL_HIGHWAY_INCLUDE_DIR)
-  FetchContent_Declare(highway GIT_REPOSITORY https://github.com/google/highway.git GIT_TAG 1.0.7)
-  FetchContent_GetProperties(highway)
-  if(NOT highway_POPULATED)
-    FetchContent_Populate(highway)
+# rill_header_only(NAME header repository tag subdirectory): finds `header`, or fetches the repository for its headers alone.
+function(rill_header_only name header repository tag subdirectory)
+  find_path(RILL_${name}_INCLUDE_DIR ${header})
+  if(NOT RILL_${name}_INCLUDE_DIR)
+    # A SOURCE_SUBDIR without a list file: nothing of the project is built.
+    FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} SOURCE_SUBDIR headers-only)
+    FetchContent_MakeAvailable(${name})
+    string(TOLOWER ${name} lower)
+    set(RILL_${name}_INCLUDE_DIR "${${lower}_SOURCE_DIR}/${subdirectory}" CACHE PATH "Where ${header} is" FORCE)
   endif()
-  set(RILL_HIGHWAY_INCLUDE_DIR "${highway_SOURCE_DIR}" CACHE PATH "Highway's headers" FORCE)
-endif()
+  mark_as_advanced(RILL_${name}_INCLUDE_DIR)
+  target_include_directories(rill_dependencies SYSTEM INTERFACE ${RILL_${name}_INCLUDE_DIR})
+endfunction()
 
-find_path(RILL_JSON_INCLUDE_DIR nlohmann/json.hpp)
-if(NOT RILL_JSON_INCLUDE_DIR)
-  FetchContent_Declare(json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.2)
-  FetchContent_GetProperties(json)
-  if(NOT json_POPULATED)
-    FetchContent_Populate(json)
-  endif()
-  set(RILL_JSON_INCLUDE_DIR "${json_SOURCE_DIR}/include" CACHE PATH "nlohmann-json's headers" FORCE)
-endif()
-
-find_path(RILL_XXHASH_INCLUDE_DIR xxhash.h)
-if(NOT RILL_XXHASH_INCLUDE_DIR)
-  FetchContent_Declare(xxhash GIT_REPOSITORY https://github.com/Cyan4973/xxHash.git GIT_TAG v0.8.1)
-  FetchContent_GetProperties(xxhash)
-  if(NOT xxhash_POPULATED)
-    FetchContent_Populate(xxhash)
-  endif()
-  set(RILL_XXHASH_INCLUDE_DIR "${xxhash_SOURCE_DIR}" CACHE PATH "xxHash's header" FORCE)
-endif()
-target_include_directories(rill_dependencies SYSTEM INTERFACE
-  ${RILL_HIGHWAY_INCLUDE_DIR} ${RILL_JSON_INCLUDE_DIR} ${RILL_XXHASH_INCLUDE_DIR})
+rill_header_only(FMT fmt/format.h https://github.com/fmtlib/fmt.git 9.1.0 include)
+target_compile_definitions(rill_dependencies INTERFACE FMT_HEADER_ONLY=1)  # no fmt symbol is left to find at link time
+rill_header_only(HIGHWAY hwy/highway.h https://github.com/google/highway.git 1.0.7 .)  # dispatch is ours: no libhwy
+rill_header_only(JSON nlohmann/json.hpp https://github.com/nlohmann/json.git v3.11.2 include)
+rill_header_only(XXHASH xxhash.h https://github.com/Cyan4973/xxHash.git v0.8.1 .)
 
 # utf8proc: the one library that an installed static rill still needs.
-find_package(Utf8proc MODULE QUIET)
-if(NOT Utf8proc_FOUND)
+function(rill_fetch_utf8proc)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # plain variables set its options, so that nothing enters the cache
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(BUILD_SHARED_LIBS OFF)
+  set(UTF8PROC_INSTALL ${RILL_INSTALL})
   FetchContent_Declare(utf8proc GIT_REPOSITORY https://github.com/JuliaStrings/utf8proc.git GIT_TAG v2.8.0)
-  set(UTF8PROC_INSTALL ON CACHE BOOL "" FORCE)
   FetchContent_MakeAvailable(utf8proc)
-  add_library(Utf8proc::Utf8proc ALIAS utf8proc)
+  # Imported, so that the export names it as FindUtf8proc.cmake does and does not ask for utf8proc's own export.
+  add_library(Utf8proc::Utf8proc INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(Utf8proc::Utf8proc INTERFACE utf8proc)
+endfunction()
+
+if(NOT RILL_KERNELS_ONLY)
+  find_package(Utf8proc MODULE QUIET)
+  if(NOT Utf8proc_FOUND)
+    rill_fetch_utf8proc()
+  endif()
+  target_link_libraries(rill_dependencies INTERFACE Utf8proc::Utf8proc)
 endif()
-target_link_libraries(rill_dependencies INTERFACE Utf8proc::Utf8proc)
