@@ -1,0 +1,23 @@
+# cmake -DBUILD= -DPREFIX= -DFORBIDDEN= -P: installs a build tree, moves what was installed to PREFIX, and checks that no
+# installed file still names one of the FORBIDDEN directories.
+set(first "${PREFIX}-as-built")
+file(REMOVE_RECURSE "${PREFIX}" "${first}")
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${first}" OUTPUT_QUIET RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "the installation failed")
+endif()
+file(RENAME "${first}" "${PREFIX}")
+file(GLOB_RECURSE files "${PREFIX}/*.cmake" "${PREFIX}/*.pc" "${PREFIX}/*.h")
+foreach(file ${files})
+  file(READ "${file}" text)
+  foreach(directory "${first}" ${FORBIDDEN})
+    string(FIND "${text}" "${directory}" position)
+    if(NOT position EQUAL -1)
+      message(FATAL_ERROR "${file} names ${directory}, so the tree cannot be moved")
+    endif()
+  endforeach()
+  # Nothing of the build may be named: a consumer has no such target.
+  if(file MATCHES "rill-targets" AND text MATCHES "rill_[a-z_]+|fmt|hwy|nlohmann|Eigen")
+    message(FATAL_ERROR "${file} names ${CMAKE_MATCH_0}, which is private to the build")
+  endif()
+endforeach()
