@@ -1,0 +1,227 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
+namespace rill {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<ThreadPool> make_pool(int threads, std::chrono::microseconds spin = 50us) {
+  return ThreadPool::create({.threads = threads, .spin = spin}).value();
+}
+
+int logical_cpus() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+TEST(ThreadPoolTest, RefusesWhatIsOutOfRange) {
+  for (const int threads : {-1, 100'000}) {
+    const auto pool = ThreadPool::create({.threads = threads});
+    ASSERT_FALSE(pool) << threads;
+    EXPECT_EQ(pool.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(pool.error().message.find(std::to_string(threads)), std::string::npos) << pool.error().message;
+  }
+  for (const auto spin : {-1us, std::chrono::microseconds(1'000'001)}) {
+    const auto pool = ThreadPool::create({.threads = 1, .spin = spin});
+    ASSERT_FALSE(pool);
+    EXPECT_EQ(pool.error().code, ErrorCode::invalid_argument);
+  }
+}
+
+TEST(ThreadPoolTest, AutomaticCountIsAtLeastOneAndAtMostTheMachine) {
+  const auto pool = ThreadPool::create().value();
+  EXPECT_GE(pool->threads(), 1u);
+  EXPECT_LE(pool->threads(), static_cast<std::size_t>(logical_cpus()));
+}
+
+// Every tile runs once, its writes are visible after, and no two threads share an index at one time.
+TEST(ThreadPoolTest, RunsEveryTileOnceForAnyThreadCount) {
+  for (const int threads : {1, 2, 3, 5, 4 * logical_cpus()}) {
+    const auto pool = make_pool(threads);
+    ASSERT_EQ(pool->threads(), static_cast<std::size_t>(threads));
+    std::vector<std::atomic<int>> busy(pool->threads());
+    std::atomic<int> shared_index = 0;
+    for (const std::size_t tiles : {0, 1, 2, 3, 7, 64, 1000}) {
+      std::vector<int> count(tiles, 0);
+      pool->workers().run(tiles, [&](std::size_t tile, std::size_t thread) noexcept {
+        if (busy[thread].exchange(1) != 0) ++shared_index;
+        ++count[tile];
+        busy[thread].store(0);
+      });
+      EXPECT_EQ(count, std::vector<int>(tiles, 1)) << threads << " threads";
+    }
+    EXPECT_EQ(shared_index, 0);
+  }
+}
+
+TEST(ThreadPoolTest, ThousandsOfTinyRuns) {
+  for (const auto spin : {0us, 50us}) {
+    const auto pool = make_pool(3, spin);
+    Workers::Turn turn(pool->workers());
+    const int runs = spin == 0us ? 2000 : 20'000;
+    std::vector<long> sum(4, 0);
+    for (int run = 0; run < runs; ++run) {
+      turn.run(sum.size(), [&](std::size_t tile, std::size_t) noexcept { sum[tile] += run; });
+    }
+    EXPECT_EQ(sum, std::vector<long>(4, static_cast<long>(runs) * (runs - 1) / 2));
+  }
+}
+
+// While one thread is held up by its tile, another does all the rest.
+TEST(ThreadPoolTest, TilesAreSharedWhileOneIsSlow) {
+  const auto pool = make_pool(2);
+  std::atomic<int> others = 0;
+  pool->workers().run(9, [&](std::size_t tile, std::size_t) noexcept {
+    if (tile != 0) {
+      ++others;
+    } else {
+      while (others < 8) std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(others, 8);
+}
+
+TEST(ThreadPoolTest, CallersFromSeveralThreadsTakeTurns) {
+  const auto pool = make_pool(3, 5us);
+  std::atomic<int> inside = 0, overlaps = 0;
+  std::vector<long> sums(4, 0);
+  std::vector<std::thread> callers;
+  for (std::size_t caller = 0; caller < sums.size(); ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int step = 0; step < 60; ++step) {
+        Workers::Turn turn(pool->workers());
+        if (inside.fetch_add(1) != 0) ++overlaps;
+        for (int run = 0; run < 5; ++run) {
+          std::vector<int> tiles(7, 0);
+          turn.run(tiles.size(), [&](std::size_t tile, std::size_t) noexcept { tiles[tile] += 1; });
+          sums[caller] += std::accumulate(tiles.begin(), tiles.end(), 0);
+        }
+        inside.fetch_sub(1);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sums, std::vector<long>(sums.size(), 60 * 5 * 7));
+  EXPECT_EQ(overlaps, 0);
+}
+
+// Turns are given in the order in which they were asked for.
+TEST(ThreadPoolTest, FirstComeFirstServed) {
+  const auto pool = make_pool(2, 0us);
+  std::vector<int> order;
+  std::vector<std::thread> callers;
+  {
+    Workers::Turn turn(pool->workers());
+    for (int caller = 0; caller < 5; ++caller) {
+      callers.emplace_back([&, caller] {
+        Workers::Turn mine(pool->workers());
+        order.push_back(caller);  // the turn is the lock
+      });
+      while (pool->workers().queued() != static_cast<std::size_t>(caller) + 1) std::this_thread::yield();
+    }
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(ThreadPoolTest, CreateAndDestroyOften) {
+  for (int round = 0; round < 200; ++round) {
+    const auto pool = make_pool(3);
+    std::atomic<int> tiles = 0;
+    if (round % 2 == 0) pool->workers().run(5, [&](std::size_t, std::size_t) noexcept { ++tiles; });
+    EXPECT_EQ(tiles, round % 2 == 0 ? 5 : 0);
+  }
+}
+
+// The threads compute in the default mode, whatever the thread that made them was in. (fegetround reads the x87's mode.)
+TEST(ThreadPoolTest, HelpersHaveTheDefaultRoundingMode) {
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  const auto pool = make_pool(2);
+  std::fesetround(FE_TONEAREST);
+  const volatile float one = 1.0f, tiny = 1e-10f;
+  std::atomic<float> helper_sum = 0.0f;
+  pool->workers().run(2, [&](std::size_t, std::size_t thread) noexcept {
+    if (thread == 1) helper_sum = one + tiny;
+    while (helper_sum == 0.0f) std::this_thread::yield();  // until the helper has had its tile
+  });
+  EXPECT_EQ(helper_sum, 1.0f);
+}
+
+#if defined(__linux__)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// CPU time is counted by the system, so a busy machine does not disturb this: case A10, a quarter of its two seconds.
+TEST(ThreadPoolTest, IdlePoolTakesNoCpuTime) {
+  const auto pool = make_pool(4 * logical_cpus());
+  pool->workers().run(100, [](std::size_t, std::size_t) noexcept {});
+  std::this_thread::sleep_for(20ms);
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LT(cpu_seconds() - before, 0.005);
+}
+
+// A run finishes when every core has something else to do.
+TEST(ThreadPoolTest, BusyNeighbours) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> started = 0;
+  std::vector<std::thread> neighbours;
+  for (int i = 0; i < logical_cpus(); ++i) {
+    neighbours.emplace_back([&] {
+      ++started;
+      while (!stop.load(std::memory_order_relaxed)) {}
+    });
+  }
+  while (started < logical_cpus()) std::this_thread::yield();
+  const auto pool = make_pool(2);
+  std::atomic<int> tiles = 0;
+  for (int run = 0; run < 1000; ++run) pool->workers().run(4, [&](std::size_t, std::size_t) noexcept { ++tiles; });
+  stop = true;
+  for (std::thread& neighbour : neighbours) neighbour.join();
+  EXPECT_EQ(tiles, 4000);
+}
+
+// Run in a process of its own. Exit status 0 if a pool that finds no room for its stacks is an error and leaves no thread.
+[[noreturn]] void create_without_memory() {
+  const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};  // 1 GiB holds some 100 stacks
+  setrlimit(RLIMIT_AS, &limit);
+  const auto pool = ThreadPool::create({.threads = 1000});
+  const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  _exit(!pool && pool.error().code == ErrorCode::resource_exhausted && threads == 1 ? 0 : 1);
+}
+
+TEST(ThreadPoolTest, ThreadsThatCannotBeStartedAreAnError) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need more address space than the test leaves";
+  EXPECT_EXIT(create_without_memory(), testing::ExitedWithCode(0), "");
+}
+
+#endif  // __linux__
+
+}  // namespace
+}  // namespace rill
