@@ -1,0 +1,205 @@
+#include "rill/sampler_chain.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "sampling/softmax.h"
+
+namespace rill {
+namespace {
+
+// Rows of the head are packed in groups of 16 that are read together, so asking for single rows pays only where they
+// are rarer than one in a group.
+constexpr std::size_t kRowsPerGroup = 16;
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+struct Logprobs {
+  float chosen = kNever;
+  std::vector<TokenLogprob> top;
+};
+
+Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::size_t top) {
+  RILL_ASSIGN(const sampling::Softmax softmax, sampling::Softmax::of(candidates));
+  Logprobs result;
+  if (const auto index = candidates.find(token)) result.chosen = static_cast<float>(softmax.log_probability(*index));
+  for (const std::size_t index : candidates.best(top)) {
+    if (candidates.value(index) == kNever) break;
+    result.top.push_back({candidates.id(index), static_cast<float>(softmax.log_probability(index))});
+  }
+  return result;
+}
+
+}  // namespace
+
+template <typename Action>
+void SamplerChain::for_each_stage(Action action) {
+  for (Processor& processor : options_.processors) action(static_cast<ChainStage&>(*processor));
+  action(static_cast<ChainStage&>(*options_.sampler));
+}
+
+// Runs `action` on every stage, and keeps the first error.
+template <typename Action>
+void SamplerChain::update(Action action) {
+  if (pending_ || !options_.sampler) return;
+  auto result = guarded([&]() -> Result<void> {
+    Result<void> first;
+    for_each_stage([&](ChainStage& stage) {
+      Result<void> done = action(stage);
+      if (first && !done) first = std::move(done);
+    });
+    return first;
+  });
+  if (!result) pending_ = std::move(result).error();
+}
+
+Result<SamplerChain> SamplerChain::create(SamplerChainOptions options) {
+  return guarded([&]() -> Result<SamplerChain> {
+    for (std::size_t i = 0; i < options.processors.size(); ++i) {
+      const Processor& processor = options.processors[i];
+      if (!processor) return make_error(ErrorCode::invalid_argument, "processors[{}] is empty", i);
+      if (Result<void> valid = processor->validate(); !valid) {
+        return make_error(valid.error().code, "processors[{}], {}: {}", i, processor->describe(), valid.error().message);
+      }
+    }
+    if (!options.sampler) return Error{ErrorCode::invalid_argument, "the sampler is empty"};
+    if (Result<void> valid = options.sampler->validate(); !valid) {
+      return make_error(valid.error().code, "sampler, {}: {}", options.sampler->describe(), valid.error().message);
+    }
+    if (options.processors.size() >= std::numeric_limits<std::uint16_t>::max()) {
+      return make_error(ErrorCode::limit_exceeded, "{} processors in one chain", options.processors.size());
+    }
+    return SamplerChain(std::move(options));
+  });
+}
+
+// Asks every processor what it allows; returns how many tokens that leaves.
+Result<std::size_t> SamplerChain::ask_allowed(std::size_t vocabulary) {
+  if (vocabulary == 0 || vocabulary > sampling::kMaxVocabulary) {
+    return make_error(ErrorCode::limit_exceeded, "a vocabulary of {} tokens: must be 1 to {}", vocabulary,
+                      sampling::kMaxVocabulary);
+  }
+  allowed_.reset(vocabulary);
+  bool masked = false;
+  for (Processor& processor : options_.processors) masked |= processor->allow(allowed_);
+  return masked ? allowed_.count() : vocabulary;
+}
+
+Result<void> SamplerChain::fill_candidates(const LogitsSource& logits, std::size_t allowed, bool full_head) {
+  const std::size_t vocabulary = logits.vocabulary_size();
+  if (!full_head && allowed * kRowsPerGroup <= vocabulary) {
+    std::vector<Token> ids;
+    ids.reserve(allowed);
+    allowed_.for_each([&ids](Token token) { ids.push_back(token); });
+    candidates_.assign(ids, vocabulary);
+    return logits.rows(ids, candidates_.values());
+  }
+  candidates_.assign_all(vocabulary);
+  RILL_TRY(logits.all(candidates_.values()));
+  for (Processor& processor : options_.processors) {
+    if (processor->needs_full_logits()) RILL_TRY(processor->inspect(candidates_.values()));
+  }
+  return {};
+}
+
+Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOptions* report) {
+  if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
+  if (pending_) return *pending_;
+  RILL_ASSIGN(const std::size_t allowed, ask_allowed(logits.vocabulary_size()));
+  if (allowed == 0) {
+    return make_error(ErrorCode::degenerate_logits, "no token is allowed at position {}", logits.position());
+  }
+  const bool raw = report != nullptr && report->raw;
+  const bool full_head = raw || std::any_of(options_.processors.begin(), options_.processors.end(),
+                                            [](const Processor& processor) { return processor->needs_full_logits(); });
+  Sample sample;
+  if (allowed == 1 && !full_head) {
+    allowed_.for_each([&sample](Token only) { sample.token = only; });
+    if (report != nullptr && report->top_logprobs > 0) sample.top_final.push_back({sample.token, 0.0f});
+    return sample;
+  }
+  RILL_TRY(fill_candidates(logits, allowed, full_head));
+  if (raw) raw_ = candidates_;
+  if (candidates_.size() != allowed) {
+    candidates_.keep_if([words = allowed_.words()](std::size_t i) { return ((words[i / 64] >> (i % 64)) & 1) != 0; });
+  }
+
+  const auto draws = [&](std::size_t stream) {
+    return Draws(options_.seed, options_.completion_index, logits.position(), static_cast<std::uint16_t>(stream));
+  };
+  for (std::size_t i = 0; i < options_.processors.size(); ++i) {
+    Draws own = draws(i + 1);
+    RILL_TRY(options_.processors[i]->process(candidates_, own));
+  }
+  Draws own = draws(0);
+  RILL_ASSIGN(sample.token, options_.sampler->pick(candidates_, own));
+  if (!candidates_.find(sample.token)) {
+    return make_error(ErrorCode::invalid_argument, "{} chose token {}, which is not a candidate",
+                      options_.sampler->describe(), sample.token);
+  }
+  if (report == nullptr) return sample;
+
+  RILL_ASSIGN(Logprobs final_distribution, log_probabilities(candidates_, sample.token, report->top_logprobs));
+  sample.logprob_final = final_distribution.chosen;
+  sample.top_final = std::move(final_distribution.top);
+  if (raw) {
+    RILL_ASSIGN(Logprobs raw_distribution, log_probabilities(raw_, sample.token, report->top_logprobs));
+    sample.logprob_raw = raw_distribution.chosen;
+    sample.top_raw = std::move(raw_distribution.top);
+  }
+  return sample;
+}
+
+Result<Token> SamplerChain::sample(const LogitsSource& logits) {
+  return guarded([&]() -> Result<Token> {
+    RILL_ASSIGN(const Sample sample, run(logits, nullptr));
+    return sample.token;
+  });
+}
+
+Result<Sample> SamplerChain::sample(const LogitsSource& logits, const LogprobOptions& report) {
+  return guarded([&] { return run(logits, &report); });
+}
+
+void SamplerChain::observe(std::span<const Token> tokens) {
+  accepted_ = 0;
+  update([tokens](ChainStage& stage) { return stage.observe(tokens); });
+}
+
+void SamplerChain::accept(Token token) {
+  ++accepted_;
+  update([token](ChainStage& stage) { return stage.accept(token); });
+}
+
+Result<void> SamplerChain::rollback(std::size_t count) {
+  if (count > accepted_) {
+    return make_error(ErrorCode::invalid_argument, "rollback of {} tokens: {} were accepted since the last observe",
+                      count, accepted_);
+  }
+  if (pending_) return *pending_;
+  accepted_ -= count;
+  update([count](ChainStage& stage) -> Result<void> {
+    stage.rollback(count);
+    return {};
+  });
+  return {};
+}
+
+void SamplerChain::reset() {
+  accepted_ = 0;
+  pending_.reset();
+  update([](ChainStage& stage) -> Result<void> {
+    stage.reset();
+    return {};
+  });
+}
+
+std::vector<std::string> SamplerChain::describe() const {
+  std::vector<std::string> lines;
+  for (const Processor& processor : options_.processors) lines.push_back(processor->describe());
+  if (options_.sampler) lines.push_back(options_.sampler->describe());
+  return lines;
+}
+
+}  // namespace rill
