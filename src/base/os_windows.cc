@@ -1,0 +1,93 @@
+#if defined(_WIN32)
+
+#include "base/os.h"
+
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rill::os {
+namespace {
+
+std::string describe(DWORD error) { return std::system_category().message(static_cast<int>(error)); }
+
+std::string utf8(const std::filesystem::path& path) {
+  const std::u8string text = path.u8string();
+  return std::string(text.begin(), text.end());
+}
+
+HANDLE native(std::intptr_t handle) { return reinterpret_cast<HANDLE>(handle); }
+
+}  // namespace
+
+Result<File> File::open(const std::filesystem::path& path) {
+  const HANDLE handle =
+      ::CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                    OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  if (handle == INVALID_HANDLE_VALUE) {
+    const DWORD error = ::GetLastError();
+    const bool missing = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND;
+    return make_error(missing ? ErrorCode::not_found : ErrorCode::io, "{}: cannot be opened: {}", utf8(path),
+                      describe(error));
+  }
+  File file(reinterpret_cast<std::intptr_t>(handle), 0);
+  LARGE_INTEGER size;
+  if (!::GetFileSizeEx(handle, &size)) {
+    return make_error(ErrorCode::io, "{}: its size cannot be read: {}", utf8(path), describe(::GetLastError()));
+  }
+  file.size_ = static_cast<std::uint64_t>(size.QuadPart);
+  return file;
+}
+
+File::File(File&& other) noexcept : handle_(std::exchange(other.handle_, -1)), size_(other.size_) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+File::~File() {
+  if (handle_ != -1) ::CloseHandle(native(handle_));
+}
+
+Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> out) const {
+  OVERLAPPED position{};
+  position.Offset = static_cast<DWORD>(offset);
+  position.OffsetHigh = static_cast<DWORD>(offset >> 32);
+  const DWORD wanted = static_cast<DWORD>(std::min<std::size_t>(out.size(), std::size_t{1} << 30));
+  DWORD count = 0;
+  if (!::ReadFile(native(handle_), out.data(), wanted, &count, &position)) {
+    const DWORD error = ::GetLastError();
+    if (error != ERROR_HANDLE_EOF) return make_error(ErrorCode::io, "read failed: {}", describe(error));
+  }
+  return std::size_t{count};
+}
+
+std::uint64_t available_memory() {
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof(status);
+  return ::GlobalMemoryStatusEx(&status) ? std::min<std::uint64_t>(status.ullAvailPhys, status.ullAvailPageFile) : 0;
+}
+
+void advise_huge_pages(void*, std::size_t) noexcept {}  // large pages there need a privilege that applications lack
+
+unsigned usable_cpus() {
+  DWORD_PTR process = 0, machine = 0;
+  if (::GetProcessAffinityMask(::GetCurrentProcess(), &process, &machine) && process != 0) {
+    return static_cast<unsigned>(std::popcount(static_cast<std::uint64_t>(process)));
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace rill::os
+
+#endif  // _WIN32
