@@ -13,7 +13,7 @@ import sys
 
 ALLOWED = {
     "base": [],
-    "gguf": ["base"],
+    "gguf": ["tensor", "base"],
     "tensor": ["base"],
     "kernels": ["tensor"],
     "sampling": ["base"],
