@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/control_groups.h"
+
 namespace rill::cpu {
 namespace {
 
@@ -74,23 +76,10 @@ std::optional<double> quota(const fs::path& group) {
   return time / period;
 }
 
-// The least quota among the groups of this process and all above them. In a container the path may be the host's, so that
-// only the root exists here: missing groups do not limit.
 std::optional<double> least_quota(const fs::path& root) {
   std::optional<double> least;
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {  // "id:controllers:/path"
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (controllers != ",," && controllers.find(",cpu,") == std::string::npos) continue;
-    const fs::path mount = root / "sys/fs/cgroup" / (controllers == ",," ? "" : "cpu");
-    fs::path path = fs::path(line.substr(second + 1)).relative_path();
-    for (bool more = true; more; path = path.parent_path()) {
-      if (const std::optional<double> found = quota(mount / path)) least = std::min(least.value_or(*found), *found);
-      more = !path.empty();
-    }
+  for (const fs::path& group : control_groups(root, "cpu")) {
+    if (const std::optional<double> found = quota(group)) least = std::min(least.value_or(*found), *found);
   }
   return least;
 }

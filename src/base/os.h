@@ -1,5 +1,4 @@
-// What rill needs of the operating system. os_posix.cc and os_windows.cc implement it; no other file includes system
-// headers.
+// Files and memory of the operating system. os_posix.cc and os_windows.cc implement it.
 #pragma once
 
 #include <cstddef>
@@ -35,17 +34,11 @@ class File {
 
 // ---- Memory ----
 
-// Bytes that this process can still take without swapping, the limits of its control groups included; 0 if unknown.
-std::uint64_t available_memory();
+// Bytes, or 0 if unknown: what is free on Windows, what is built in elsewhere.
+std::uint64_t physical_memory();
 
 // Asks for huge pages behind a range. Only advice: failure changes speed and nothing else.
 void advise_huge_pages(void* address, std::size_t bytes) noexcept;
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
-// ---- Processors and threads ----
-
-// CPUs that this process may keep busy: affinity and the quota of its control groups (rounded up) considered; at
-// least 1.
-unsigned usable_cpus();
 
 }  // namespace rill::os

@@ -7,9 +7,7 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -72,21 +70,13 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   return std::size_t{count};
 }
 
-std::uint64_t available_memory() {
+std::uint64_t physical_memory() {
   MEMORYSTATUSEX status{};
   status.dwLength = sizeof(status);
   return ::GlobalMemoryStatusEx(&status) ? std::min<std::uint64_t>(status.ullAvailPhys, status.ullAvailPageFile) : 0;
 }
 
 void advise_huge_pages(void*, std::size_t) noexcept {}  // large pages there need a privilege that applications lack
-
-unsigned usable_cpus() {
-  DWORD_PTR process = 0, machine = 0;
-  if (::GetProcessAffinityMask(::GetCurrentProcess(), &process, &machine) && process != 0) {
-    return static_cast<unsigned>(std::popcount(static_cast<std::uint64_t>(process)));
-  }
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 }  // namespace rill::os
 
