@@ -6,7 +6,8 @@
 //
 // F32x16 and I32x16 are one 512-bit register, pairs of registers, or plain arrays on the scalar target; Mask16 is what
 // comparisons give. Only operations that IEEE 754 defines exactly are used. mul_add rounds once on every target but
-// SSE4, which has no such instruction and is its own NumericsClass. Lambdas do not inherit the target: use functions.
+// SSE4, which has no such instruction and is its own NumericsClass. Lambdas do not inherit the target: mark them
+// RILL_LAMBDA.
 #pragma once
 
 #include <bit>
@@ -14,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "kernels/exact_fma.h"
 
@@ -56,8 +59,14 @@ static_assert(RILL_FUSED == (RILL_TARGET != RILL_SSE4), "the numerics class depe
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define RILL_INLINE static __forceinline
+#define RILL_LAMBDA
 #else
 #define RILL_INLINE [[maybe_unused]] [[gnu::always_inline]] static inline
+#if RILL_TARGET == RILL_SCALAR || !defined(HWY_TARGET_STR)
+#define RILL_LAMBDA __attribute__((always_inline))
+#else
+#define RILL_LAMBDA __attribute__((always_inline, target(HWY_TARGET_STR)))
+#endif
 #endif
 
 RILL_BEFORE_NAMESPACE;
@@ -315,6 +324,16 @@ RILL_INLINE Pair<V> select(Pair<M> m, Pair<V> yes, Pair<V> no) {
 #endif  // Highway
 
 // ---- the same code on every target from here on
+
+// f(0), ..., f(n - 1), each argument a constant: arrays indexed by it alone stay in registers.
+template <class F, int... i>
+RILL_INLINE void repeat(F f, std::integer_sequence<int, i...>) {
+  (f(std::integral_constant<int, i>()), ...);
+}
+template <int n, class F>
+RILL_INLINE void repeat(F f) {
+  repeat(f, std::make_integer_sequence<int, n>());
+}
 
 alignas(64) inline constexpr float kLaneIndex[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 // Lanes [begin, end), 0 <= begin, end <= 16.
