@@ -6,12 +6,12 @@
 namespace rill::kernels {
 
 const KernelTable& avx2_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("avx2", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("avx2", kMatmulAvx2);
   return table;
 }
 
 const KernelTable& avx_vnni_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("avx_vnni", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("avx_vnni", kMatmulAvxVnni);
   return table;
 }
 

@@ -6,12 +6,12 @@
 namespace rill::kernels {
 
 const KernelTable& avx512_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("avx512", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("avx512", kMatmulAvx512);
   return table;
 }
 
 const KernelTable& avx512_vnni_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("avx512_vnni", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("avx512_vnni", kMatmulAvx512Vnni);
   return table;
 }
 

@@ -6,17 +6,17 @@
 namespace rill::kernels {
 
 const KernelTable& neon_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("neon", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("neon", kMatmulNeon);
   return table;
 }
 
 const KernelTable& neon_dotprod_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("neon_dotprod", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("neon_dotprod", kMatmulNeonDotprod);
   return table;
 }
 
 const KernelTable& neon_i8mm_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("neon_i8mm", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("neon_i8mm", kMatmulNeonI8mm);
   return table;
 }
 

@@ -6,7 +6,7 @@
 namespace rill::kernels {
 
 const KernelTable& sse4_table() {
-  static const KernelTable table = RILL_NAMESPACE::make_table("sse4", kMatmulScalar);
+  static const KernelTable table = RILL_NAMESPACE::make_table("sse4", kMatmulSse4);
   return table;
 }
 

@@ -1,0 +1,11 @@
+#if defined(__aarch64__)
+#define RILL_TARGET RILL_NEON
+#define RILL_EXTENSION RILL_I8MM
+#include "kernels/matmul-inl.h"
+
+namespace rill::kernels {
+
+const MatmulKernels kMatmulNeonI8mm = {RILL_NAMESPACE::prepare_activations, RILL_NAMESPACE::matmul};
+
+}  // namespace rill::kernels
+#endif
