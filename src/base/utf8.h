@@ -1,0 +1,48 @@
+// One step of UTF-8 decoding, shared by everything that walks over text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace rill::utf8 {
+
+inline constexpr char32_t kReplacement = 0xFFFD;
+inline constexpr std::string_view kReplacementBytes = "\xEF\xBF\xBD";
+
+enum class Status : std::uint8_t {
+  valid,
+  invalid,     // the bytes can begin no character: one U+FFFD stands for all `length` of them
+  incomplete,  // the text ends inside what may still become a character
+};
+
+struct Character {
+  char32_t code;         // kReplacement unless valid
+  std::uint32_t length;  // bytes, at least 1
+  Status status;
+};
+
+// The character at `position` < text.size(). What is not well-formed (Unicode 15, table 3-7) is cut into maximal
+// subparts, as WHATWG's decoder does: the longest prefix of a well-formed character, or else one byte.
+inline Character decode(std::string_view text, std::size_t position) noexcept {
+  const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[position + index]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1, Status::valid};
+  if (lead < 0xC2 || lead > 0xF4) return {kReplacement, 1, Status::invalid};
+
+  const std::uint32_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // Overlong forms, surrogates and what lies beyond U+10FFFF differ from the rest in the second byte alone.
+  std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t code = lead & (0x7Fu >> length);
+  for (std::uint32_t index = 1; index < length; ++index) {
+    if (position + index == text.size()) return {kReplacement, index, Status::incomplete};
+    if (byte(index) < low || byte(index) > high) return {kReplacement, index, Status::invalid};
+    code = code << 6 | (byte(index) & 0x3Fu);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {code, length, Status::valid};
+}
+
+}  // namespace rill::utf8
