@@ -70,6 +70,9 @@ class RILL_EXPORT Candidates {
     values_.resize(kept);
   }
 
+  // Keeps the candidates at these indices, which are ascending and without repeats. Invalidates values().
+  void keep(std::span<const std::size_t> indices);
+
   // Indices of the `count` best (fewer if there are fewer) in falling order of logit; of equal logits the lower id
   // comes first. Logits of NaN come last.
   std::vector<std::size_t> best(std::size_t count) const;

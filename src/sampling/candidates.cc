@@ -31,6 +31,17 @@ void Candidates::assign(std::span<const Token> ids, std::size_t vocabulary_size)
   values_.resize(ids.size());
 }
 
+void Candidates::keep(std::span<const std::size_t> indices) {
+  if (dense_) ids_.resize(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    ids_[i] = id(indices[i]);
+    values_[i] = values_[indices[i]];
+  }
+  dense_ = false;
+  ids_.resize(indices.size());
+  values_.resize(indices.size());
+}
+
 std::vector<std::size_t> Candidates::best(std::size_t count) const {
   struct Ranked {
     std::int32_t key;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/float_mode.h"
 #include "sampling/softmax.h"
 
 namespace rill {
@@ -13,23 +14,6 @@ namespace {
 // Rows of the head are packed in groups of 16 that are read together, so asking for single rows pays only where they
 // are rarer than one in a group.
 constexpr std::size_t kRowsPerGroup = 16;
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-struct Logprobs {
-  float chosen = kNever;
-  std::vector<TokenLogprob> top;
-};
-
-Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::size_t top) {
-  RILL_ASSIGN(const sampling::Softmax softmax, sampling::Softmax::of(candidates));
-  Logprobs result;
-  if (const auto index = candidates.find(token)) result.chosen = static_cast<float>(softmax.log_probability(*index));
-  for (const std::size_t index : candidates.best(top)) {
-    if (candidates.value(index) == kNever) break;
-    result.top.push_back({candidates.id(index), static_cast<float>(softmax.log_probability(index))});
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -43,6 +27,7 @@ void SamplerChain::for_each_stage(Action action) {
 template <typename Action>
 void SamplerChain::update(Action action) {
   if (pending_ || !options_.sampler) return;
+  const ScopedFloatMode mode;
   auto result = guarded([&]() -> Result<void> {
     Result<void> first;
     for_each_stage([&](ChainStage& stage) {
@@ -140,11 +125,11 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
   }
   if (report == nullptr) return sample;
 
-  RILL_ASSIGN(Logprobs final_distribution, log_probabilities(candidates_, sample.token, report->top_logprobs));
+  RILL_ASSIGN(sampling::Logprobs final_distribution, sampling::log_probabilities(candidates_, sample.token, report->top_logprobs));
   sample.logprob_final = final_distribution.chosen;
   sample.top_final = std::move(final_distribution.top);
   if (raw) {
-    RILL_ASSIGN(Logprobs raw_distribution, log_probabilities(raw_, sample.token, report->top_logprobs));
+    RILL_ASSIGN(sampling::Logprobs raw_distribution, sampling::log_probabilities(raw_, sample.token, report->top_logprobs));
     sample.logprob_raw = raw_distribution.chosen;
     sample.top_raw = std::move(raw_distribution.top);
   }
@@ -152,6 +137,7 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
 }
 
 Result<Token> SamplerChain::sample(const LogitsSource& logits) {
+  const ScopedFloatMode mode;
   return guarded([&]() -> Result<Token> {
     RILL_ASSIGN(const Sample sample, run(logits, nullptr));
     return sample.token;
@@ -159,6 +145,7 @@ Result<Token> SamplerChain::sample(const LogitsSource& logits) {
 }
 
 Result<Sample> SamplerChain::sample(const LogitsSource& logits, const LogprobOptions& report) {
+  const ScopedFloatMode mode;
   return guarded([&] { return run(logits, &report); });
 }
 

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "rill/processors.h"
-#include "sampling/clonable.h"
+#include "sampling/stage.h"
 #include "sampling/option_check.h"
 #include "sampling/softmax.h"
 #include "sampling/truncate.h"
@@ -9,58 +9,57 @@ namespace rill {
 namespace sampling {
 namespace {
 
-Result<Token> pick_best(Candidates& candidates) {
-  RILL_ASSIGN(const Peak peak, find_peak(candidates));
-  return candidates.id(peak.index);
-}
-
-Result<Token> draw(Candidates& candidates, Draws& draws) {
-  RILL_ASSIGN(const Softmax softmax, Softmax::of(candidates));
-  return candidates.id(softmax.pick(draws.next()));
-}
-
 class Greedy final : public Clonable<TokenSampler, Greedy> {
  public:
   std::string describe() const override { return "greedy()"; }
   Result<Token> pick(Candidates& candidates, Draws&) override { return pick_best(candidates); }
 };
 
-class Categorical final : public Clonable<TokenSampler, Categorical> {
+// Temperature, one truncation, a draw. Temperature 0 takes the best.
+template <typename Value>
+class Truncated final : public Clonable<TokenSampler, Truncated<Value>> {
  public:
-  explicit Categorical(const CategoricalOptions& options) : options_(options) {}
-
-  Result<void> validate() const override { return check_temperature(options_.temperature); }
-  std::string describe() const override { return fmt::format("categorical(temperature={})", options_.temperature); }
-  Result<Token> pick(Candidates& candidates, Draws& draws) override {
-    if (options_.temperature == 0) return pick_best(candidates);
-    RILL_TRY(apply_temperature(candidates, options_.temperature));
-    return draw(candidates, draws);
-  }
-
- private:
-  CategoricalOptions options_;
-};
-
-class TopP final : public Clonable<TokenSampler, TopP> {
- public:
-  explicit TopP(const TopPOptions& options) : options_(options) {}
+  using Check = Result<void> (*)(Value);
+  using Truncate = Result<void> (*)(Candidates&, Value);
+  Truncated(const char* name, float temperature, Value value, Check check, Truncate truncate)
+      : name_(name), temperature_(temperature), value_(value), check_(check), truncate_(truncate) {}
 
   Result<void> validate() const override {
-    RILL_TRY(check_temperature(options_.temperature));
-    return check_top_p(options_.top_p);
+    RILL_TRY(check_temperature(temperature_));
+    return check_(value_);
   }
   std::string describe() const override {
-    return fmt::format("top_p(temperature={}, top_p={})", options_.temperature, options_.top_p);
+    return fmt::format("{0}(temperature={1}, {0}={2})", name_, temperature_, value_);
   }
   Result<Token> pick(Candidates& candidates, Draws& draws) override {
-    if (options_.temperature == 0) return pick_best(candidates);
-    RILL_TRY(apply_temperature(candidates, options_.temperature));
-    RILL_TRY(keep_top_p(candidates, options_.top_p));
+    if (temperature_ == 0) return pick_best(candidates);
+    RILL_TRY(apply_temperature(candidates, temperature_));
+    RILL_TRY(truncate_(candidates, value_));
     return draw(candidates, draws);
   }
 
  private:
-  TopPOptions options_;
+  const char* name_;
+  float temperature_;
+  Value value_;
+  Check check_;
+  Truncate truncate_;
+};
+
+class Categorical final : public Clonable<TokenSampler, Categorical> {
+ public:
+  explicit Categorical(const CategoricalOptions& options) : temperature_(options.temperature) {}
+
+  Result<void> validate() const override { return check_temperature(temperature_); }
+  std::string describe() const override { return fmt::format("categorical(temperature={})", temperature_); }
+  Result<Token> pick(Candidates& candidates, Draws& draws) override {
+    if (temperature_ == 0) return pick_best(candidates);
+    RILL_TRY(apply_temperature(candidates, temperature_));
+    return draw(candidates, draws);
+  }
+
+ private:
+  float temperature_;
 };
 
 }  // namespace
@@ -68,6 +67,17 @@ class TopP final : public Clonable<TokenSampler, TopP> {
 
 Sampler greedy() { return sampling::Greedy(); }
 Sampler categorical(const CategoricalOptions& options) { return sampling::Categorical(options); }
-Sampler top_p(const TopPOptions& options) { return sampling::TopP(options); }
+Sampler top_k(const TopKOptions& options) {
+  return sampling::Truncated<int>("top_k", options.temperature, options.top_k, sampling::check_top_k,
+                                  sampling::keep_top_k);
+}
+Sampler top_p(const TopPOptions& options) {
+  return sampling::Truncated<float>("top_p", options.temperature, options.top_p, sampling::check_top_p,
+                                    sampling::keep_top_p);
+}
+Sampler min_p(const MinPOptions& options) {
+  return sampling::Truncated<float>("min_p", options.temperature, options.min_p, sampling::check_min_p,
+                                    sampling::keep_min_p);
+}
 
 }  // namespace rill

@@ -137,6 +137,17 @@ std::size_t Softmax::pick(std::uint64_t draw) const {
   return i;
 }
 
+Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::size_t top) {
+  RILL_ASSIGN(const Softmax softmax, Softmax::of(candidates));
+  Logprobs result;
+  if (const auto index = candidates.find(token)) result.chosen = static_cast<float>(softmax.log_probability(*index));
+  for (const std::size_t index : candidates.best(top)) {
+    if (candidates.value(index) == -kInfinity) break;
+    result.top.push_back({candidates.id(index), static_cast<float>(softmax.log_probability(index))});
+  }
+  return result;
+}
+
 std::uint64_t share(std::uint64_t total, float fraction) {
   const double exact = static_cast<double>(fraction) * static_cast<double>(total);
   return std::clamp(static_cast<std::uint64_t>(std::ceil(exact)), std::uint64_t{1}, total);

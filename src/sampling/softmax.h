@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "rill/candidates.h"
 #include "rill/result.h"
+#include "rill/sampler_chain.h"
+#include "rill/token.h"
 
 namespace rill::sampling {
 
@@ -49,6 +52,13 @@ class Softmax {
   std::span<const float> weights_;         // e^(logit - peak), one for each candidate
   std::vector<std::uint64_t> block_sums_;  // for each kBlock weights, so that a walk is short
 };
+
+// The softmax of `candidates` for a report: of `token` (-inf if it is none of them) and of the `top` most likely ones.
+struct Logprobs {
+  float chosen = -std::numeric_limits<float>::infinity();
+  std::vector<TokenLogprob> top;
+};
+Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::size_t top);
 
 // The `fraction` of `total`, rounded up, at least 1.
 std::uint64_t share(std::uint64_t total, float fraction);
