@@ -13,18 +13,18 @@ namespace rill {
 
 // The values of a file's general.sampling.* keys, as they stand there.
 struct ModelSampling {
-  std::optional<std::string> sequence;
-  std::optional<float> temp;
-  std::optional<std::int32_t> top_k;
-  std::optional<float> top_p;
-  std::optional<float> min_p;
-  std::optional<float> xtc_probability;
-  std::optional<float> xtc_threshold;
-  std::optional<std::int32_t> penalty_last_n;
-  std::optional<float> penalty_repeat;
-  std::optional<std::int32_t> mirostat;
-  std::optional<float> mirostat_tau;
-  std::optional<float> mirostat_eta;
+  std::optional<std::string> sequence = std::nullopt;
+  std::optional<float> temp = std::nullopt;
+  std::optional<std::int32_t> top_k = std::nullopt;
+  std::optional<float> top_p = std::nullopt;
+  std::optional<float> min_p = std::nullopt;
+  std::optional<float> xtc_probability = std::nullopt;
+  std::optional<float> xtc_threshold = std::nullopt;
+  std::optional<std::int32_t> penalty_last_n = std::nullopt;
+  std::optional<float> penalty_repeat = std::nullopt;
+  std::optional<std::int32_t> mirostat = std::nullopt;
+  std::optional<float> mirostat_tau = std::nullopt;
+  std::optional<float> mirostat_eta = std::nullopt;
 };
 
 namespace presets {

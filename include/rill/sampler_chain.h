@@ -42,7 +42,7 @@ struct LogprobOptions {
 struct Sample {
   Token token = 0;
   float logprob_final = 0.0f;
-  std::optional<float> logprob_raw;     // if LogprobOptions::raw
+  std::optional<float> logprob_raw = std::nullopt;     // if LogprobOptions::raw
   std::vector<TokenLogprob> top_final;  // most likely first, ties: lower id first
   std::vector<TokenLogprob> top_raw;
 };
