@@ -1,8 +1,9 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
+#include "base/float_mode.h"
 #include "rill/sampling.h"
-#include "sampling/option_check.h"
 
 namespace rill {
 namespace {
@@ -50,9 +51,10 @@ Result<void> check_mirostat(const SamplingOptions& options) {
 // are off are then left out.
 Result<SamplerChain> make_chain(const SamplingOptions& options, const VocabularyInfo& vocabulary,
                                 std::vector<Processor> first) {
+  const ScopedFloatMode mode;  // or a subnormal passes for 0
   return guarded([&]() -> Result<SamplerChain> {
     RILL_TRY(check_vocabulary(options, vocabulary));
-    RILL_TRY(sampling::check_temperature(options.temperature));
+    RILL_TRY(categorical({.temperature = options.temperature})->validate());
     RILL_TRY(check_mirostat(options));
 
     SamplerChainOptions chain{.processors = std::move(first),

@@ -40,6 +40,7 @@ void SamplerChain::update(Action action) {
 }
 
 Result<SamplerChain> SamplerChain::create(SamplerChainOptions options) {
+  const ScopedFloatMode mode;
   return guarded([&]() -> Result<SamplerChain> {
     for (std::size_t i = 0; i < options.processors.size(); ++i) {
       const Processor& processor = options.processors[i];
