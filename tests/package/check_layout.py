@@ -17,7 +17,7 @@ ALLOWED = {
     "tensor": ["base"],
     "kernels": ["tensor"],
     "sampling": ["base"],
-    "tokenizer": ["base"],
+    "tokenizer": ["gguf", "base"],
     "chat": ["base"],
     "kv": ["tensor", "base"],
     "model": ["kernels", "kv", "gguf", "tokenizer"],
