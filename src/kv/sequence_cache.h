@@ -1,0 +1,83 @@
+// The keys and values of one sequence: page tables, and appends that happen wholly or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kv/page_pool.h"
+#include "rill/result.h"
+
+namespace rill::kv {
+
+inline constexpr std::uint64_t kDefaultRollbackReserve = 64;  // tokens
+
+// Bytes of pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
+// `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write. Sliding-window
+// groups hold the window and its reserve from before the feed, and as much again from within it.
+std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
+                         std::uint64_t rollback_reserve = kDefaultRollbackReserve);
+
+// One thread at a time; sequences that share pages may be used by different threads. Move-only; a moved-from sequence may
+// only be destroyed or assigned.
+//
+// An append: extend_to once or more, writes into the pages, then commit or abort. Nothing but release_passed may come
+// between.
+class SequenceCache {
+ public:
+  explicit SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve = kDefaultRollbackReserve);
+  SequenceCache(SequenceCache&&) noexcept = default;
+  SequenceCache& operator=(SequenceCache&& other) noexcept;
+  ~SequenceCache();
+
+  std::uint64_t length() const noexcept { return length_; }  // tokens
+  const PagePool& pool() const noexcept { return *pool_; }
+
+  // Makes the slots of positions [length(), end) writable; may be called again with a greater end. If it fails the append is
+  // aborted. resource_exhausted: the pool has no room.
+  Result<void> extend_to(std::uint64_t end);
+  // Every query from now on stands at `position` or later: pages that this append filled, and that lie below the window and
+  // its reserve, go back to the pool. Those from before the append stay until it is committed.
+  void release_passed(std::uint64_t position) noexcept;
+  // Ends the append at `length`, in [length() and every position passed, the end extended to].
+  void commit(std::uint64_t length) noexcept;
+  // Leaves everything as it was before the append.
+  void abort() noexcept;
+
+  // Drops the positions from `length` on. invalid_argument: it is beyond length(). window_evicted: a sliding-window layer no
+  // longer holds what the next token would see; the message names the least length that works (and 0 always does).
+  Result<void> truncate(std::uint64_t length);
+  // The least length above 0 to which the sequence can be truncated, or 0 if any length will do.
+  std::uint64_t lowest_truncation() const noexcept;
+
+  // Another sequence with the same content; pages are shared until one of the two appends to them.
+  SequenceCache fork() const;
+
+  // Bases of the group's pages by position / 16; null where the window has passed.
+  std::span<std::byte* const> page_table(std::size_t group) const noexcept { return tables_[group].bytes; }
+  // Of all pages referenced, shared ones included.
+  std::uint64_t bytes_held() const noexcept;
+
+ private:
+  struct Table {
+    std::vector<Page*> pages;
+    std::vector<std::byte*> bytes;
+    std::size_t first_held = 0;  // the window has passed all pages below
+    Page* replaced = nullptr;  // the page that this append copied in order to write to it
+  };
+
+  Result<void> add_pages(std::size_t group, std::size_t count);
+  void drop_page(Table& table, std::size_t index) noexcept;
+  void drop_pages_from(Table& table, std::size_t count) noexcept;
+  // The first page that the group must keep for a sequence of that length.
+  std::size_t first_kept_page(std::size_t group, std::uint64_t length) const noexcept;
+
+  std::shared_ptr<PagePool> pool_;
+  std::uint64_t rollback_reserve_;
+  std::uint64_t length_ = 0;
+  std::vector<Table> tables_;  // [group]
+};
+
+}  // namespace rill::kv
