@@ -1,0 +1,74 @@
+// What a run of the thread pool costs beside the work in it. A decode step of a small model makes about 150 runs of 15 us.
+// Needs idle cores: with others at work, it measures them.
+//
+//   pool [threads...]      default: 1 2 3 4
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "base/thread_pool.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+
+void work_for(std::chrono::nanoseconds time) noexcept {
+  const auto end = Clock::now() + time;
+  while (Clock::now() < end) {}
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The median of 50 groups of 150 runs, in microseconds a run.
+template <typename Run>
+double time_of(Run run) {
+  std::vector<double> times;
+  for (int group = 0; group < 50; ++group) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < 150; ++i) run();
+    times.push_back(microseconds(Clock::now() - begin) / 150);
+  }
+  return median(times);
+}
+
+void report(int threads) {
+  const auto pool = rill::ThreadPool::create({.threads = threads}).value();
+  rill::Workers& workers = pool->workers();
+  const double empty_run = time_of([&] { workers.run(8, [](std::size_t, std::size_t) noexcept {}); });
+
+  // 8 tiles that take 15 us on all threads together, then 2 us of work on the calling thread alone.
+  const std::chrono::nanoseconds tile_time{15'000 * threads / 8};
+  const auto decode_run = [&] { workers.run(8, [&](std::size_t, std::size_t) noexcept { work_for(tile_time); }); };
+  const double decode = time_of([&] {
+    decode_run();
+    work_for(std::chrono::microseconds(2));
+  });
+
+  std::vector<double> first_runs;  // after the threads have fallen asleep
+  for (int i = 0; i < 25; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto begin = Clock::now();
+    decode_run();
+    first_runs.push_back(microseconds(Clock::now() - begin));
+  }
+  std::printf("threads=%d empty_run_us=%.2f decode_run_us=%.2f decode_ideal_us=17 asleep_run_us=%.1f asleep_ideal_us=15\n", threads,
+              empty_run, decode, median(first_runs));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    for (const int threads : {1, 2, 3, 4}) report(threads);
+  }
+  for (int i = 1; i < argc; ++i) report(std::atoi(argv[i]));
+}
