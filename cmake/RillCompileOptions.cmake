@@ -14,6 +14,14 @@ else()
     -Wall -Wextra -Wconversion -ffp-contract=off $<$<BOOL:${RILL_WERROR}>:-Werror>)
 endif()
 
+if(RILL_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang OR NOT RILL_SANITIZE MATCHES address)
+    message(FATAL_ERROR "RILL_BUILD_FUZZERS needs Clang and RILL_SANITIZE=address,undefined")
+  endif()
+  target_compile_options(rill_compile_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(rill_compile_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 if(RILL_SANITIZE)
   target_compile_options(rill_compile_options INTERFACE
     -fsanitize=${RILL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

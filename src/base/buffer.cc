@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,8 @@ void Buffer::Free::operator()(std::byte* data) const noexcept { ::operator delet
 
 Result<Buffer> Buffer::allocate(std::size_t bytes) {
   if (bytes == 0) return Buffer();
+  // Some libraries round a size up to the alignment without a check: SIZE_MAX would become 0.
+  if (bytes > PTRDIFF_MAX) return make_error(ErrorCode::out_of_memory, "{} bytes could not be allocated", bytes);
   // Below a few huge pages, alignment to one would waste more than it saves.
   const bool huge = bytes >= 2 * os::kHugePageBytes;
   const std::size_t alignment = huge ? os::kHugePageBytes : kAlignment;
