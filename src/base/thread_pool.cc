@@ -71,19 +71,24 @@ void Workers::wake(std::condition_variable& sleeping) noexcept {
   sleeping.notify_all();
 }
 
-void Workers::enter() noexcept {
-  if (helpers_.empty()) return;
+// False if this thread holds the pool already.
+bool Workers::enter() noexcept {
+  const std::thread::id self = std::this_thread::get_id();
+  if (helpers_.empty() || holder_.load(std::memory_order_relaxed) == self) return false;
   const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
   const auto served = [&] { return serving_.load() == ticket; };
-  if (spin_until(served)) return;
-  std::unique_lock lock(mutex_);
-  waiting_turns_.fetch_add(1);
-  turn_.wait(lock, served);
-  waiting_turns_.fetch_sub(1);
+  if (!spin_until(served)) {
+    std::unique_lock lock(mutex_);
+    waiting_turns_.fetch_add(1);
+    turn_.wait(lock, served);
+    waiting_turns_.fetch_sub(1);
+  }
+  holder_.store(self, std::memory_order_relaxed);
+  return true;
 }
 
 void Workers::leave() noexcept {
-  if (helpers_.empty()) return;
+  holder_.store(std::thread::id(), std::memory_order_relaxed);
   serving_.fetch_add(1);
   if (waiting_turns_.load() > 0) wake(turn_);
 }

@@ -50,11 +50,13 @@ class Workers {
   std::size_t queued() const noexcept;
 
   // Holds the pool for the runs of one step, which would otherwise alternate with those of another session and pay for a
-  // change of hands each time. One thread, one turn: a tile must not ask for another.
+  // change of hands each time. A turn inside another of the same thread is part of that. A tile must not ask for one.
   class Turn {
    public:
-    explicit Turn(Workers& workers) noexcept : workers_(workers) { workers_.enter(); }
-    ~Turn() { workers_.leave(); }
+    explicit Turn(Workers& workers) noexcept : workers_(workers), outermost_(workers.enter()) {}
+    ~Turn() {
+      if (outermost_) workers_.leave();
+    }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
@@ -65,9 +67,10 @@ class Workers {
 
    private:
     Workers& workers_;
+    const bool outermost_;
   };
 
-  // A turn of one run.
+  // A turn of one run, or part of the turn that this thread holds.
   void run(std::size_t tiles, TileFunction function) noexcept { Turn(*this).run(tiles, function); }
 
  private:
@@ -75,7 +78,7 @@ class Workers {
 
   explicit Workers(std::chrono::microseconds spin) : spin_(spin) {}
 
-  void enter() noexcept;
+  bool enter() noexcept;
   void leave() noexcept;
   void run_in_turn(std::size_t tiles, TileFunction function) noexcept;
   std::size_t work(std::size_t thread) noexcept;
@@ -100,6 +103,7 @@ class Workers {
   // The queue of turns.
   alignas(kLine) std::atomic<std::uint64_t> next_ticket_{0};
   std::atomic<std::uint64_t> serving_{0};
+  std::atomic<std::thread::id> holder_{};
 
   // Sleep. Who sleeps first counts itself, then looks once more; who has news first publishes, then looks at the counts: in
   // the one order of sequentially consistent operations, one of the two sees the other.

@@ -102,11 +102,11 @@ TEST(ThreadPoolTest, CallersFromSeveralThreadsTakeTurns) {
   for (std::size_t caller = 0; caller < sums.size(); ++caller) {
     callers.emplace_back([&, caller] {
       for (int step = 0; step < 60; ++step) {
-        Workers::Turn turn(pool->workers());
+        const Workers::Turn turn(pool->workers());
         if (inside.fetch_add(1) != 0) ++overlaps;
         for (int run = 0; run < 5; ++run) {
           std::vector<int> tiles(7, 0);
-          turn.run(tiles.size(), [&](std::size_t tile, std::size_t) noexcept { tiles[tile] += 1; });
+          pool->workers().run(tiles.size(), [&](std::size_t tile, std::size_t) noexcept { tiles[tile] += 1; });
           sums[caller] += std::accumulate(tiles.begin(), tiles.end(), 0);
         }
         inside.fetch_sub(1);
