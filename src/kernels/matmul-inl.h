@@ -109,38 +109,38 @@ RILL_INLINE void load_values(const std::byte* lines, I32x16 (&out)[8]) {
   }
 }
 
-// What the weights' offset adds to a dot product, with the sum of its activations.
+// Where a dot product begins so that the weights' offset is gone at its end; `negative_sum` is minus its activations' sum.
 template <ElementType kType>
-RILL_INLINE I32x16 remove_offset(I32x16 sum) {
+RILL_INLINE I32x16 begin_at(I32x16 negative_sum) {
   constexpr int kOffset = packed_layout(kType).offset;
   if constexpr (kOffset == 0 || (kOffset == 128 && kSignedBytes)) {
     return set(0);
   } else {
-    return sub(set(0), shift_left<std::countr_zero(static_cast<unsigned>(kOffset))>(sum));
+    return shift_left<std::countr_zero(static_cast<unsigned>(kOffset))>(negative_sum);
   }
 }
 
-// Dot products of column groups [kBegin, kEnd), offset removed. `sum` is the sum of those activations.
+// Dot products of column groups [kBegin, kEnd).
 template <ElementType kType, int kBegin, int kEnd>
-RILL_INLINE I32x16 dot_block(const Weights<kType>& w, const ActivationBlockQ8& x, I32x16 sum) {
-  return dot_groups<packed_layout(kType).bits, kBegin, kEnd>(w.values, x.values, remove_offset<kType>(sum));
+RILL_INLINE I32x16 dot_block(const Weights<kType>& w, const ActivationBlockQ8& x, I32x16 negative_sum) {
+  return dot_groups<packed_layout(kType).bits, kBegin, kEnd>(w.values, x.values, begin_at<kType>(negative_sum));
 }
 template <ElementType kType, int kBegin, int kEnd>
-RILL_INLINE I32x16 dot_block(const Weights<kType>& w, const ActivationBlockQ16& x, I32x16 sum) {
+RILL_INLINE I32x16 dot_block(const Weights<kType>& w, const ActivationBlockQ16& x, I32x16 negative_sum) {
   constexpr int kBits = packed_layout(kType).bits;
   const I32x16 high = dot_groups<kBits, kBegin, kEnd>(w.values, x.high, set(0));
-  return add(shift_left<8>(high), dot_groups<kBits, kBegin, kEnd>(w.values, x.low, remove_offset<kType>(sum)));
+  return add(shift_left<8>(high), dot_groups<kBits, kBegin, kEnd>(w.values, x.low, begin_at<kType>(negative_sum)));
 }
 
 template <ElementType kType, class Block>
 RILL_INLINE F32x16 add_block(const Weights<kType>& w, const Block& x, F32x16 acc) {
   const F32x16 d = set(x.scale.scale);
   if constexpr (kType == ElementType::q6_k) {
-    const I32x16 half_sum = set(x.scale.half_sum), rest = set(x.scale.sum - x.scale.half_sum);
-    acc = mul_add(to_float(dot_block<kType, 0, 4>(w, x, half_sum)), mul(w.scale, d), acc);
+    const I32x16 first = set(x.scale.negative_half_sum), rest = sub(set(x.scale.negative_sum), first);
+    acc = mul_add(to_float(dot_block<kType, 0, 4>(w, x, first)), mul(w.scale, d), acc);
     return mul_add(to_float(dot_block<kType, 4, 8>(w, x, rest)), mul(w.second_scale, d), acc);
   } else {
-    acc = mul_add(to_float(dot_block<kType, 0, 8>(w, x, set(x.scale.sum))), mul(w.scale, d), acc);
+    acc = mul_add(to_float(dot_block<kType, 0, 8>(w, x, set(x.scale.negative_sum))), mul(w.scale, d), acc);
     if constexpr (packed_layout(kType).has_minimum) acc = mul_add(w.minimum, set(x.scale.scaled_sum), acc);
     return acc;
   }
@@ -152,6 +152,14 @@ RILL_INLINE void add_blocks(const Weights<kType>& w, const std::byte* x, std::si
   if constexpr (kFirst < kTokens) {
     acc[kFirst] = add_block<kType>(w, *reinterpret_cast<const Block*>(x), acc[kFirst]);
     add_blocks<kType, Block, kTokens, kFirst + 1>(w, x + x_bytes, x_bytes, acc);
+  }
+}
+
+template <int kCount, int kFirst = 0>
+RILL_INLINE void clear(F32x16* acc) {
+  if constexpr (kFirst < kCount) {
+    acc[kFirst] = set(0.0f);
+    clear<kCount, kFirst + 1>(acc);
   }
 }
 
@@ -175,7 +183,8 @@ RILL_INLINE void store_tokens(const F32x16* acc, const Output& out) {
 template <ElementType kType, class Block, int kTokens>
 void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes, const Output& out) {
   constexpr PackedLayout kLayout = packed_layout(kType);
-  F32x16 acc[kTokens] = {};
+  F32x16 acc[kTokens];
+  clear<kTokens>(acc);
   const std::byte* const end = group + w.cols / (kSubBlockCols * kLayout.sub_blocks) * kLayout.block_bytes();
   for (const std::byte* block = group; block != end; block += kLayout.block_bytes()) {
     const Header<kType> header = load_header<kType>(block);
@@ -206,7 +215,8 @@ RILL_INLINE F32x16 load_floats(const std::byte* p) {
 template <ElementType kType, int kGroups, int kTokens>
 void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes, const Output& out) {
   constexpr std::size_t kStep = kRowsPerGroup * (kType == ElementType::f32 ? 4 : 2);
-  F32x16 acc[kGroups * kTokens] = {};
+  F32x16 acc[kGroups * kTokens];
+  clear<kGroups * kTokens>(acc);
   for (std::size_t k = 0; k < w.cols; ++k) {
     RILL_UNROLL
     for (int g = 0; g < kGroups; ++g) {

@@ -26,10 +26,10 @@ bool quantize_block(const float* x, float limit, ActivationScale& out, Store sto
   for (std::size_t k = 0; k < kActivationBlock; ++k) {
     const int q = static_cast<int>(round_to_even(std::clamp(x[k] / divisor, -limit, limit)));
     store(k, q);
-    out.sum += q;
-    if (k < kActivationBlock / 2) out.half_sum += q;
+    out.negative_sum -= q;
+    if (k < kActivationBlock / 2) out.negative_half_sum -= q;
   }
-  out.scaled_sum = out.scale * static_cast<float>(out.sum);
+  out.scaled_sum = out.scale * static_cast<float>(-out.negative_sum);
   return true;
 }
 

@@ -35,7 +35,7 @@ bool quantize_row(const float* x, std::size_t cols, std::byte* dst) {
     store_integers(first_q, 0, blocks[b]);
     store_integers(second_q, 16, blocks[b]);
     const float half_sum = sum_lanes(to_float(first_q)), sum = half_sum + sum_lanes(to_float(second_q));  // exact
-    blocks[b].scale = {scale, scale * sum, static_cast<std::int32_t>(sum), static_cast<std::int32_t>(half_sum)};
+    blocks[b].scale = {scale, scale * sum, -static_cast<std::int32_t>(sum), -static_cast<std::int32_t>(half_sum)};
   }
   return sum_lanes(check) == 0;
 }

@@ -26,8 +26,10 @@ inline constexpr std::size_t kActivationBlock = 32;
 struct ActivationScale {
   float scale;            // d
   float scaled_sum;       // d * float(sum)
-  std::int32_t sum;       // of the 32 integers; weights that are stored with an offset need it
-  std::int32_t half_sum;  // of the first 16: Q6_K's blocks are that short
+  // Minus the sum of the 32 integers, and of the first 16 (Q6_K's blocks are that short): times the offset of weights that
+  // are stored with one, they are where a dot product begins.
+  std::int32_t negative_sum;
+  std::int32_t negative_half_sum;
 };
 
 struct ActivationBlockQ8 {
