@@ -8,6 +8,24 @@ RILL_BEFORE_MATMUL;
 namespace rill::kernels::RILL_NAMESPACE {
 namespace {
 
+// Reductions that are exact in any order, so that each target may take its own.
+template <class V>
+RILL_INLINE float greatest_lane(V a) {  // of numbers; NaN may be lost
+  if constexpr (kIsPair<V>) {
+    return std::max(greatest_lane(a.lo), greatest_lane(a.hi));
+  } else {
+    return hn::GetLane(hn::MaxOfLanes(F32Tag(), a));
+  }
+}
+template <class V>
+RILL_INLINE std::int32_t sum_integers(V a) {
+  if constexpr (kIsPair<V>) {
+    return sum_integers(add(a.lo, a.hi));
+  } else {
+    return hn::GetLane(hn::SumOfLanes(I32Tag(), a));
+  }
+}
+
 // The integers of 16 floats, and their sum; `begin` is where they stand in the block.
 RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ8& out) { store_i8(q, out.values + begin); }
 RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ16& out) {
@@ -29,13 +47,13 @@ bool quantize_row(const float* x, std::size_t cols, std::byte* dst) {
   for (std::size_t b = 0; b < cols / kActivationBlock; ++b, x += kActivationBlock) {
     const F32x16 first = load(x), second = load(x + 16);
     check = add(check, add(sub(first, first), sub(second, second)));
-    const float scale = max_lanes(max(abs(first), abs(second))) / kLimit;
+    const float scale = greatest_lane(max(abs(first), abs(second))) / kLimit;
     const F32x16 divisor = set(scale > 0 ? scale : 1.0f);  // the smallest subnormals have scale 0, as zeros do
     const I32x16 first_q = quantize16(first, divisor, kLimit), second_q = quantize16(second, divisor, kLimit);
     store_integers(first_q, 0, blocks[b]);
     store_integers(second_q, 16, blocks[b]);
-    const float half_sum = sum_lanes(to_float(first_q)), sum = half_sum + sum_lanes(to_float(second_q));  // exact
-    blocks[b].scale = {scale, scale * sum, -static_cast<std::int32_t>(sum), -static_cast<std::int32_t>(half_sum)};
+    const std::int32_t half_sum = sum_integers(first_q), sum = sum_integers(add(first_q, second_q));
+    blocks[b].scale = {scale, scale * static_cast<float>(sum), -sum, -half_sum};
   }
   return sum_lanes(check) == 0;
 }
