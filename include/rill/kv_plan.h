@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rill/export.h"
+
 namespace rill {
 
 // How keys and values are kept. q8_0 stores blocks of 32 values in 34 bytes.
@@ -26,5 +28,9 @@ constexpr std::uint64_t kv_bytes_per_token(KvShape shape, KvType type) {
   }
   return 0;
 }
+
+// Bytes of memory that the process may still take without swapping: what the machine has free and what its control groups leave.
+// 0 if unknown. Thread-safe.
+RILL_EXPORT std::uint64_t available_memory();
 
 }  // namespace rill

@@ -1,0 +1,474 @@
+#include "model/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/float_mode.h"
+#include "base/thread_pool.h"
+#include "kernels/math.h"
+
+namespace rill::model {
+namespace {
+
+constexpr std::size_t kQueryTile = 16;          // query rows of one attention task
+constexpr std::size_t kInlineWork = 32 * 1024;  // elements below which a row-wise step is not worth a synchronisation
+constexpr std::size_t kTilesPerThread = 4;
+
+// Hands out consecutive aligned pieces of one block; with no block it only counts.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) : base_(base) {}
+  std::byte* bytes(std::size_t count) {
+    std::byte* piece = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += (count + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+    return piece;
+  }
+  float* floats(std::size_t count) { return reinterpret_cast<float*>(bytes(count * sizeof(float))); }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+std::size_t partial_rows(const Config& config) { return kQueryTile * config.group(); }
+
+}  // namespace
+
+Forward::Forward(const LoadedModel& model, std::size_t max_rows, KvType kv_type)
+    : model_(&model),
+      max_rows_(max_rows),
+      kv_places_(kv_places(model.config, kv_type)),
+      kv_layout_{kv_type, model.config.kv_heads, model.config.head_dim} {}
+
+Result<Forward> Forward::create(const LoadedModel& model, std::size_t max_rows, KvType kv_type) {
+  Forward forward(model, max_rows, kv_type);
+  RILL_TRY(forward.allocate());
+  return forward;
+}
+
+Result<void> Forward::allocate() {
+  const Config& config = model_->config;
+  const std::size_t n = max_rows_;
+  const std::size_t widest = std::max({config.embedding_length, config.query_length(), config.feed_forward_length});
+  partial_floats_ = 2 * partial_rows(config) * (config.head_dim + 2);
+  for (int pass = 0; pass < 2; ++pass) {
+    Carver carve(pass == 0 ? nullptr : scratch_.data());
+    x_ = carve.floats(n * config.embedding_length);
+    normed_ = carve.floats(n * config.embedding_length);
+    q_ = carve.floats(n * config.query_length());
+    k_ = carve.floats(n * config.kv_length());
+    v_ = carve.floats(n * config.kv_length());
+    attended_ = carve.floats(n * config.query_length());
+    gate_ = carve.floats(n * config.feed_forward_length);
+    up_ = carve.floats(n * config.feed_forward_length);
+    rope_ = carve.floats(2 * n * config.rope_dimensions);
+    prepared_ = carve.bytes(n * (activation_row_bytes(ActivationFormat::f32, widest) +
+                                 activation_row_bytes(ActivationFormat::q16, widest)) + Buffer::kAlignment);
+    partial_ = carve.floats(model_->pool->threads() * partial_floats_);
+    if (pass == 0) {
+      RILL_ASSIGN(scratch_, Buffer::allocate(carve.used()));
+    }
+  }
+  positions_.reserve(n);
+  tokens_.reserve(n);
+  return {};
+}
+
+template <typename Body>
+void Forward::for_rows(std::size_t work_per_row, Body&& body) {
+  const std::size_t rows = rows_;
+  if (rows * work_per_row <= kInlineWork) {
+    for (std::size_t row = 0; row < rows; ++row) body(row);
+    return;
+  }
+  const std::size_t per_tile = std::max<std::size_t>(1, kInlineWork / 4 / work_per_row);
+  model_->pool->workers().run((rows + per_tile - 1) / per_tile, [&](std::size_t tile, std::size_t) noexcept {
+    const std::size_t end = std::min(rows, (tile + 1) * per_tile);
+    for (std::size_t row = tile * per_tile; row < end; ++row) body(row);
+  });
+}
+
+Result<void> Forward::run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress) {
+  const ScopedFloatMode float_mode;
+  std::size_t total = 0;
+  for (const Segment& segment : segments) total += segment.tokens.size();
+  std::size_t done = 0;
+  std::size_t segment_index = 0;
+  std::size_t offset = 0;
+  std::size_t kept_before = 0;  // of the current segment
+  while (done < total) {
+    parts_.clear();
+    kept_.clear();
+    tokens_.clear();
+    positions_.clear();
+    rows_ = 0;
+    compacted_ = false;
+    while (segment_index < segments.size() && rows_ < max_rows_) {
+      const Segment& segment = segments[segment_index];
+      const std::size_t rows = std::min(max_rows_ - rows_, segment.tokens.size() - offset);
+      parts_.push_back({&segment, rows_, rows, segment.first_position + offset});
+      for (std::size_t i = 0; i < rows; ++i) {
+        tokens_.push_back(segment.tokens[offset + i]);
+        positions_.push_back(segment.first_position + offset + i);
+      }
+      while (kept_before < segment.keep.size() && segment.keep[kept_before] < offset + rows) {
+        kept_.push_back({rows_ + segment.keep[kept_before] - offset,
+                         segment.hidden + kept_before * model_->config.embedding_length});
+        ++kept_before;
+      }
+      RILL_TRY(segment.cache->extend_to(segment.first_position + offset + rows));
+      rows_ += rows;
+      offset += rows;
+      if (offset == segment.tokens.size()) {
+        ++segment_index;
+        offset = 0;
+        kept_before = 0;
+      }
+    }
+    const std::size_t rows = rows_;
+    RILL_TRY(run_chunk(stop));
+    for (const Part& part : parts_) part.segment->cache->release_passed(part.first_position + part.rows);
+    done += rows;
+    if (progress) progress(done, total);
+  }
+  return {};
+}
+
+Result<void> Forward::run_chunk(const StopToken& stop) {
+  const Config& config = model_->config;
+  embed_tokens();
+  fill_rope_tables();
+  for (std::size_t i = 0; i < config.layers; ++i) {
+    if (stop.stop_requested()) return make_error(ErrorCode::cancelled, "stopped before layer {}", i);
+    RILL_TRY(run_layer(i, i + 1 == config.layers));
+    if (rows_ == 0) return {};
+  }
+  const auto& kernels = *model_->kernels;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const std::size_t row = compacted_ ? i : kept_[i].row;
+    kernels.rms_norm(x_ + row * config.embedding_length, model_->weights.output_norm, config.norm_epsilon,
+                     config.embedding_length, kept_[i].hidden);
+    if (!kernels.all_finite(kept_[i].hidden, config.embedding_length)) {
+      return make_error(ErrorCode::non_finite, "the hidden state at position {} is not finite", positions_[kept_[i].row]);
+    }
+  }
+  return {};
+}
+
+void Forward::embed_tokens() {
+  const Config& config = model_->config;
+  const std::size_t n = config.embedding_length;
+  for_rows(n, [&](std::size_t row) noexcept {
+    unpack_row(model_->weights.embedding, static_cast<std::size_t>(tokens_[row]), {x_ + row * n, n});
+    if (config.embedding_scale != 1.0f) model_->kernels->scale(config.embedding_scale, n, x_ + row * n);
+  });
+}
+
+void Forward::fill_rope_tables() {
+  const std::size_t pairs = model_->config.rope_dimensions / 2;
+  const bool sliding = model_->config.sliding_window != 0;
+  for_rows(128 * pairs, [&](std::size_t row) noexcept {
+    float* global = rope_ + row * 2 * pairs;
+    kernels::rope_table(model_->inverse_frequencies.data(), pairs, positions_[row], global, global + pairs);
+    if (!sliding) return;
+    float* local = rope_ + (max_rows_ + row) * 2 * pairs;
+    kernels::rope_table(model_->inverse_frequencies_sliding.data(), pairs, positions_[row], local, local + pairs);
+  });
+}
+
+Result<void> Forward::multiply(std::span<const Product> products, const float* x, std::size_t layer_index) {
+  const auto& kernels = *model_->kernels;
+  const std::size_t cols = products.front().weights->cols;
+  const std::size_t rows = rows_;
+
+  struct Prepared {
+    ActivationFormat format;
+    ActivationView view;
+  };
+  Prepared prepared[2];
+  std::size_t formats = 0;
+  std::byte* next = prepared_;
+  const auto view_of = [&](ActivationFormat format) -> const ActivationView& {
+    return prepared[0].format == format ? prepared[0].view : prepared[1].view;
+  };
+  for (const Product& product : products) {
+    const ActivationFormat format = model_->activation_format(*product.weights);
+    if ((formats > 0 && prepared[0].format == format) || (formats > 1 && prepared[1].format == format)) continue;
+    const std::size_t stride = activation_row_bytes(format, cols);
+    std::atomic<bool> finite{true};
+    for_rows(cols, [&](std::size_t row) noexcept {
+      if (!kernels.prepare_activations(format, x + row * cols, cols, 1, cols, next + row * stride)) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (!finite) return make_error(ErrorCode::non_finite, "activations of layer {} are not finite", layer_index);
+    prepared[formats++] = {format, {format, rows, cols, next}};
+    next += (rows * stride + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  }
+
+  std::size_t groups = 0;
+  for (const Product& product : products) groups += product.weights->groups();
+  const std::size_t tiles = std::min(groups, kTilesPerThread * model_->pool->threads());
+  model_->pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
+    std::size_t begin = groups * tile / tiles;
+    std::size_t end = groups * (tile + 1) / tiles;
+    for (const Product& product : products) {
+      const std::size_t own = product.weights->groups();
+      if (begin < own) {
+        kernels.matmul(*product.weights, view_of(model_->activation_format(*product.weights)), begin, std::min(end, own),
+                       product.y, product.weights->rows);
+      }
+      begin -= std::min(begin, own);
+      end -= std::min(end, own);
+      if (end == 0) break;
+    }
+  });
+  return {};
+}
+
+Result<void> Forward::run_layer(std::size_t layer_index, bool last) {
+  const Config& config = model_->config;
+  const Layer& layer = model_->weights.layers[layer_index];
+  const auto& kernels = *model_->kernels;
+  const std::size_t n = config.embedding_length;
+
+  for_rows(n, [&](std::size_t row) noexcept {
+    kernels.rms_norm(x_ + row * n, layer.attention_norm, config.norm_epsilon, n, normed_ + row * n);
+  });
+  // After the last layer only kept rows matter: the others leave their keys and values, and no more.
+  const bool prune = last && kept_.size() < rows_;
+  if (prune) {
+    RILL_TRY(multiply(std::array<Product, 2>{{{&layer.key, k_}, {&layer.value, v_}}}, normed_, layer_index));
+    store_keys_and_values(layer_index);
+    drop_rows_not_kept();
+    if (rows_ == 0) return {};
+    RILL_TRY(multiply(std::array<Product, 1>{{{&layer.query, q_}}}, normed_, layer_index));
+  } else {
+    RILL_TRY(multiply(std::array<Product, 3>{{{&layer.query, q_}, {&layer.key, k_}, {&layer.value, v_}}}, normed_, layer_index));
+    store_keys_and_values(layer_index);
+  }
+  rotate_queries(layer_index);
+  RILL_TRY(attend(layer_index));
+
+  const auto join = [&](const float* post_norm) {
+    for_rows(n, [&](std::size_t row) noexcept {
+      float* out = normed_ + row * n;
+      if (post_norm != nullptr) kernels.rms_norm(out, post_norm, config.norm_epsilon, n, out);
+      kernels.add(out, n, x_ + row * n);
+    });
+  };
+  RILL_TRY(multiply(std::array<Product, 1>{{{&layer.output, normed_}}}, attended_, layer_index));
+  join(layer.post_attention_norm);
+
+  const std::size_t f = config.feed_forward_length;
+  for_rows(n, [&](std::size_t row) noexcept {
+    kernels.rms_norm(x_ + row * n, layer.feed_forward_norm, config.norm_epsilon, n, normed_ + row * n);
+  });
+  RILL_TRY(multiply(std::array<Product, 2>{{{&layer.gate, gate_}, {&layer.up, up_}}}, normed_, layer_index));
+  const auto activate = config.gelu ? kernels.gelu_mul : kernels.silu_mul;
+  for_rows(8 * f, [&](std::size_t row) noexcept { activate(gate_ + row * f, up_ + row * f, f, gate_ + row * f); });
+  RILL_TRY(multiply(std::array<Product, 1>{{{&layer.down, normed_}}}, gate_, layer_index));
+  join(layer.post_feed_forward_norm);
+  return {};
+}
+
+void Forward::store_keys_and_values(std::size_t layer_index) {
+  const Config& config = model_->config;
+  const Layer& layer = model_->weights.layers[layer_index];
+  const auto& kernels = *model_->kernels;
+  const std::size_t pairs = config.rope_dimensions / 2;
+  const std::size_t n = config.kv_length();
+  const float* tables = rope_ + (config.sliding[layer_index] ? max_rows_ * 2 * pairs : 0);
+  const KvPlace place = kv_places_[layer_index];
+  for (const Part& part : parts_) {
+    const std::span<std::byte* const> pages = part.segment->cache->page_table(place.group);
+    const std::size_t rows_in_chunk = rows_;
+    rows_ = part.rows;  // for_rows spans the part
+    for_rows(4 * n, [&](std::size_t i) noexcept {
+      const std::size_t row = part.first_row + i;
+      float* k = k_ + row * n;
+      const float* cosine = tables + row * 2 * pairs;
+      if (layer.key_norm != nullptr) {
+        for (std::size_t head = 0; head < config.kv_heads; ++head) {
+          float* one = k + head * config.head_dim;
+          kernels.rms_norm(one, layer.key_norm, config.norm_epsilon, config.head_dim, one);
+        }
+      }
+      kernels.rope(k, config.kv_heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
+      const std::uint64_t position = part.first_position + i;
+      kernels.store_kv(kv_layout_, k, v_ + row * n, pages[position / kTokensPerPage] + place.offset, position % kTokensPerPage);
+    });
+    rows_ = rows_in_chunk;
+  }
+}
+
+void Forward::rotate_queries(std::size_t layer_index) {
+  const Config& config = model_->config;
+  const Layer& layer = model_->weights.layers[layer_index];
+  const auto& kernels = *model_->kernels;
+  const std::size_t pairs = config.rope_dimensions / 2;
+  const std::size_t n = config.query_length();
+  const float* tables = rope_ + (config.sliding[layer_index] ? max_rows_ * 2 * pairs : 0);
+  for_rows(n, [&](std::size_t row) noexcept {
+    float* q = q_ + row * n;
+    if (layer.query_norm != nullptr) {
+      for (std::size_t head = 0; head < config.heads; ++head) {
+        float* one = q + head * config.head_dim;
+        kernels.rms_norm(one, layer.query_norm, config.norm_epsilon, config.head_dim, one);
+      }
+    }
+    const float* cosine = tables + (compacted_ ? kept_[row].row : row) * 2 * pairs;
+    kernels.rope(q, config.heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
+  });
+}
+
+// Moves the rows of the residual stream and of the normed input that are kept to the front.
+void Forward::drop_rows_not_kept() {
+  const std::size_t n = model_->config.embedding_length;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i].row == i) continue;
+    std::memcpy(x_ + i * n, x_ + kept_[i].row * n, n * sizeof(float));
+    std::memcpy(normed_ + i * n, normed_ + kept_[i].row * n, n * sizeof(float));
+  }
+  rows_ = kept_.size();
+  compacted_ = true;
+}
+
+Result<void> Forward::attend(std::size_t layer_index) {
+  const Config& config = model_->config;
+  const std::uint64_t window = config.sliding[layer_index] ? config.sliding_window : 0;
+  tasks_.clear();
+  const auto add_tasks = [&](const Part& part, std::size_t first_row, std::size_t rows, std::uint64_t first_position) {
+    const std::uint64_t lowest = window == 0 || first_position < window ? 0 : first_position - window + 1;
+    const std::uint64_t span_begin = lowest / kTokensPerSpan;
+    const std::uint64_t span_end = (first_position + rows - 1) / kTokensPerSpan + 1;
+    for (std::size_t head = 0; head < config.kv_heads; ++head) {
+      tasks_.push_back({&part, first_row, rows, first_position, head, span_begin, span_end});
+    }
+  };
+  if (compacted_) {
+    std::size_t part_index = 0;
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      while (kept_[i].row >= parts_[part_index].first_row + parts_[part_index].rows) ++part_index;
+      add_tasks(parts_[part_index], i, 1, positions_[kept_[i].row]);
+    }
+  } else {
+    for (const Part& part : parts_) {
+      for (std::size_t i = 0; i < part.rows; i += kQueryTile) {
+        add_tasks(part, part.first_row + i, std::min(kQueryTile, part.rows - i), part.first_position + i);
+      }
+    }
+  }
+  RILL_ASSIGN(const bool split, split_long_tasks());
+  const KvPlace place = kv_places_[layer_index];
+  model_->pool->workers().run(tasks_.size(), [&](std::size_t i, std::size_t thread) noexcept {
+    attend_task(tasks_[i], place, window, thread);
+  });
+  if (split) merge_split_tasks();
+  return {};
+}
+
+// A few tasks over a long context are cut by span, so that all threads have work; the merge gives the same bits.
+Result<bool> Forward::split_long_tasks() {
+  const std::size_t threads = model_->pool->threads();
+  std::uint64_t spans = 0;
+  std::size_t rows = 0;
+  for (const AttentionTask& task : tasks_) {
+    spans += task.span_end - task.span_begin;
+    rows = std::max(rows, task.rows);
+  }
+  if (threads == 1 || tasks_.size() >= kTilesPerThread * threads || spans == tasks_.size()) return false;
+  const std::size_t floats = rows * model_->config.group() * (model_->config.head_dim + 2);
+  const std::size_t bytes = static_cast<std::size_t>(spans) * floats * sizeof(float);
+  if (split_.size() < bytes) {
+    RILL_ASSIGN(split_, Buffer::allocate(2 * bytes));
+  }
+  whole_tasks_.swap(tasks_);
+  tasks_.clear();
+  float* result = reinterpret_cast<float*>(split_.data());
+  for (AttentionTask& whole : whole_tasks_) {
+    whole.split = result;
+    for (std::uint64_t span = whole.span_begin; span < whole.span_end; ++span) {
+      AttentionTask piece = whole;
+      piece.span_begin = span;
+      piece.span_end = span + 1;
+      piece.split = result;
+      tasks_.push_back(piece);
+      result += floats;
+    }
+  }
+  split_floats_ = floats;
+  return true;
+}
+
+Forward::SpanResult Forward::span_result(float* base, std::size_t rows) const {
+  return {base, base + rows, base + 2 * rows};
+}
+
+void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::uint64_t window,
+                          std::size_t thread) const noexcept {
+  const Config& config = model_->config;
+  const auto& kernels = *model_->kernels;
+  const std::size_t rows = task.rows * config.group();
+  float* scratch = partial_ + thread * partial_floats_;
+  const SpanResult running = span_result(task.split != nullptr ? task.split : scratch, rows);
+  const SpanResult one = span_result(scratch + partial_floats_ / 2, rows);
+  const std::span<std::byte* const> pages = task.part->segment->cache->page_table(place.group);
+
+  kernels::SpanAttention span;
+  span.q = q_ + task.first_row * config.query_length() + task.kv_head * config.group() * config.head_dim;
+  span.q_stride = config.query_length();
+  span.query_rows = task.rows;
+  span.group = config.group();
+  span.first_position = task.first_position;
+  span.window = window;
+  span.scale = config.attention_scale;
+  span.k_offset = place.offset + kv_layout_.k_offset(task.kv_head);
+  span.v_offset = place.offset + kv_layout_.v_offset(task.kv_head);
+  for (span.span = task.span_begin; span.span < task.span_end; ++span.span) {
+    const std::byte* table[kPagesPerSpan] = {};
+    const std::size_t first_page = static_cast<std::size_t>(span.span) * kPagesPerSpan;
+    for (std::size_t i = 0; i < kPagesPerSpan && first_page + i < pages.size(); ++i) table[i] = pages[first_page + i];
+    span.pages = table;
+    const SpanResult& to = span.span == task.span_begin ? running : one;
+    span.max = to.max;
+    span.sum = to.sum;
+    span.accumulator = to.accumulator;
+    kernels.attend_span(kv_layout_, span);
+    if (span.span == task.span_begin) continue;
+    kernels.merge_span(rows, config.head_dim, one.max, one.sum, one.accumulator, running.max, running.sum, running.accumulator);
+  }
+  if (task.split == nullptr) finish(task, running);
+}
+
+void Forward::merge_split_tasks() const {
+  const Config& config = model_->config;
+  for (const AttentionTask& whole : whole_tasks_) {
+    const std::size_t rows = whole.rows * config.group();
+    const SpanResult running = span_result(whole.split, rows);
+    float* next = whole.split;
+    for (std::uint64_t span = whole.span_begin + 1; span < whole.span_end; ++span) {
+      next += split_floats_;
+      const SpanResult one = span_result(next, rows);
+      model_->kernels->merge_span(rows, config.head_dim, one.max, one.sum, one.accumulator, running.max, running.sum,
+                                  running.accumulator);
+    }
+    finish(whole, running);
+  }
+}
+
+void Forward::finish(const AttentionTask& task, const SpanResult& result) const noexcept {
+  const Config& config = model_->config;
+  const std::size_t group = config.group();
+  for (std::size_t i = 0; i < task.rows; ++i) {
+    float* out = attended_ + (task.first_row + i) * config.query_length() + task.kv_head * group * config.head_dim;
+    model_->kernels->finish_attention(group, config.head_dim, result.sum + i * group,
+                                      result.accumulator + i * group * config.head_dim, out);
+  }
+}
+
+}  // namespace rill::model

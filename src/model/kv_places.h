@@ -1,0 +1,21 @@
+// How the layers of a model share the pages of a KV cache: one group of layers with a sliding window, one without.
+#pragma once
+
+#include <vector>
+
+#include "kv/page_pool.h"
+#include "model/config.h"
+#include "rill/kv_plan.h"
+
+namespace rill::model {
+
+// Where a layer's keys and values are: in the pages of a group, `offset` bytes from a page's base.
+struct KvPlace {
+  std::size_t group = 0;
+  std::size_t offset = 0;
+};
+
+std::vector<kv::LayerGroup> kv_groups(const Config& config, KvType type);
+std::vector<KvPlace> kv_places(const Config& config, KvType type);  // [layers]
+
+}  // namespace rill::model

@@ -1,0 +1,54 @@
+// The tensors of a model, packed for the kernels.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "model/config.h"
+#include "rill/stop_token.h"
+#include "tensor/packed_matrix.h"
+
+namespace rill {
+class ThreadPool;
+}
+
+namespace rill::model {
+
+struct Layer {
+  const float* attention_norm = nullptr;       // [embedding_length]
+  const float* query_norm = nullptr;           // [head_dim], with Config::query_key_norm
+  const float* key_norm = nullptr;             // [head_dim]
+  const float* post_attention_norm = nullptr;  // [embedding_length], with Config::post_norms
+  const float* feed_forward_norm = nullptr;    // [embedding_length]
+  const float* post_feed_forward_norm = nullptr;
+  PackedMatrix query, key, value, output;      // [q, e], [kv, e], [kv, e], [e, q]
+  PackedMatrix gate, up, down;                 // [f, e], [f, e], [e, f]
+};
+
+struct Weights {
+  PackedMatrix embedding;  // [rows of the file, embedding_length]
+  PackedMatrix head;       // [vocabulary, embedding_length]; the embedding itself where the file ties them
+  const float* output_norm = nullptr;
+  std::vector<float> rope_factors;  // [rope_dimensions / 2], or empty
+  std::vector<Layer> layers;
+  std::map<ElementType, std::uint64_t> bytes_by_type;  // of the matrices, as in the file
+  std::uint64_t parameters = 0;
+
+  Buffer matrices;
+  std::vector<float> vectors;
+};
+
+struct LoadControl {
+  ThreadPool* pool = nullptr;
+  std::function<void(double)> progress;
+  StopToken stop;
+};
+
+// Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool. Any tensor that the architecture does
+// not name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.
+Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary, const LoadControl& control);
+
+}  // namespace rill::model
