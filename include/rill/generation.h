@@ -1,0 +1,100 @@
+// One answer, pulled token by token by the caller's own loop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rill/export.h"
+#include "rill/metrics.h"
+#include "rill/result.h"
+#include "rill/sampler_chain.h"
+#include "rill/sampling.h"
+#include "rill/stop_token.h"
+#include "rill/token.h"
+#include "rill/tokenizer.h"
+
+namespace rill {
+
+namespace session {
+class GenerationState;
+}
+
+enum class FinishReason : std::uint8_t {
+  end_token,         // the model ended; GenerationResult::end_token says with which
+  stop_string,       // GenerationResult::stop_string says which
+  max_tokens,
+  context_full,      // ContextPolicy::stop, or no max_tokens and no room left
+  cancelled,
+  grammar_complete,  // a processor allows nothing but an end token
+};
+
+RILL_EXPORT const char* to_string(FinishReason reason) noexcept;
+
+// What happens where prompt + max_tokens do not fit the context window.
+enum class ContextPolicy : std::uint8_t {
+  error,        // refused at the start with the three numbers
+  stop,         // generate until the window is full: FinishReason::context_full
+  drop_oldest,  // when full, keep the first `keep_tokens`, drop the `drop_tokens` after them, and feed the rest again
+};
+
+struct GenerateOptions {
+  std::optional<std::size_t> max_tokens = std::nullopt;  // absent: until the window is full
+  SamplingOptions sampling = {};
+  std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
+  std::vector<std::string> stop_strings = {};            // UTF-8; matched in the output, never in the prompt
+  std::vector<Token> stop_tokens = {};                   // besides end_tokens
+  std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's
+  ContextPolicy context_policy = ContextPolicy::error;
+  std::size_t keep_tokens = 0;                           // drop_oldest
+  std::size_t drop_tokens = 0;                           // drop_oldest; 0: half of what may be dropped
+  std::optional<LogprobOptions> logprobs = std::nullopt; // report log-probabilities with each token
+  AddSpecial add_special = AddSpecial::from_model;       // of a text prompt, at position 0 only
+  bool parse_special = false;                            // control tokens in a text prompt
+  bool show_special = false;                             // control tokens in the output's text
+  StopToken stop = {};
+  std::function<void(std::size_t done, std::size_t total)> prefill_progress = {};
+};
+
+// What one step produced. `text` holds whole characters only; it is empty while a character or a possible stop string is
+// still open, and may hold text of earlier tokens.
+struct Chunk {
+  std::string text;
+  std::optional<Token> token;           // absent in the last chunk when it only delivers text that was held back
+  std::optional<Sample> sample;         // with GenerateOptions::logprobs
+};
+
+struct GenerationResult {
+  FinishReason finish_reason = FinishReason::end_token;
+  std::string text;                     // all chunks together
+  std::vector<Token> tokens;            // sampled, the end token excluded
+  std::optional<Token> end_token;
+  std::optional<std::string> stop_string;
+  Timings timings;
+};
+
+// The session then holds the prompt and the answer, but for the last token: a token is computed when its successor is wanted.
+// One thread at a time, together with its session. If the session is fed, truncated or generates anew in between, the next
+// step ends with stale_handle. Move-only.
+class RILL_EXPORT Generation {
+ public:
+  explicit Generation(std::shared_ptr<session::GenerationState> state);
+  Generation(Generation&&) noexcept;
+  Generation& operator=(Generation&&) noexcept;
+  ~Generation();
+
+  // The next step, or nothing when the answer has ended, in whatever way: result() says how. The first call prefills.
+  std::optional<Chunk> next();
+  // How the answer ended: an error, or what was made so far (a finished answer, or one cut off by calling this early, which
+  // counts as cancelled). Every error of next() is reported here.
+  Result<GenerationResult> result() const;
+  // Runs to the end.
+  Result<GenerationResult> finish();
+
+ private:
+  std::shared_ptr<session::GenerationState> state_;
+};
+
+}  // namespace rill

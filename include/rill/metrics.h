@@ -1,0 +1,47 @@
+// What a generation took, on an injectable clock.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace rill {
+
+using Duration = std::chrono::nanoseconds;
+
+// Time since an arbitrary fixed point; must not go backwards. Called on the thread that drives the generation.
+using Clock = std::function<Duration()>;
+
+// The steady clock.
+inline Duration steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+struct Timings {
+  std::size_t prompt_tokens = 0;     // of the whole prompt
+  std::size_t reused_tokens = 0;     // of those, already held by the session
+  std::size_t prefilled_tokens = 0;  // of those, computed now
+  Duration tokenize{};
+  Duration prefill{};
+  Duration sampling{};               // all samples together, without the LM head
+  Duration decode{};                 // forward passes of generated tokens
+  std::optional<Duration> ttft;      // from the call of generate() to the first sampled token; absent without one
+  std::vector<Duration> token_times; // when each generated token was sampled, from the call of generate()
+
+  // Mean time per output token after the first; absent for fewer than two tokens.
+  std::optional<Duration> tpot() const {
+    if (token_times.size() < 2) return std::nullopt;
+    return (token_times.back() - token_times.front()) / static_cast<Duration::rep>(token_times.size() - 1);
+  }
+  // Longest gap between two successive tokens; absent for fewer than two tokens.
+  std::optional<Duration> worst_gap() const {
+    std::optional<Duration> worst;
+    for (std::size_t i = 1; i < token_times.size(); ++i) {
+      const Duration gap = token_times[i] - token_times[i - 1];
+      if (!worst || gap > *worst) worst = gap;
+    }
+    return worst;
+  }
+};
+
+}  // namespace rill

@@ -1,0 +1,137 @@
+// A session: one sequence of tokens, its position and its KV cache, over a shared model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rill/embedding.h"
+#include "rill/generation.h"
+#include "rill/kv_plan.h"
+#include "rill/logits.h"
+#include "rill/metrics.h"
+#include "rill/model.h"
+#include "rill/result.h"
+#include "rill/stop_token.h"
+#include "rill/token.h"
+
+namespace rill {
+
+namespace session {
+class SessionState;
+}
+
+struct SessionOptions {
+  std::size_t context_tokens = 0;     // the window: most tokens the session holds; 0: the model's context_length
+  KvType kv_type = KvType::f16;
+  std::size_t prefill_chunk = 256;    // most rows of one forward pass; bounds scratch memory and the answer to a stop
+  std::size_t rollback_reserve = 64;  // tokens that truncate can always take back from sliding-window layers
+  Clock clock = steady_now;
+};
+
+// Which of the tokens fed keep their hidden state, from which logits() are computed.
+struct Keep {
+  enum class Mode : std::uint8_t { last, all, positions };
+  Mode mode = Mode::last;
+  std::vector<std::size_t> positions = {};  // indices into the tokens fed, ascending; with Mode::positions
+};
+
+struct FeedOptions {
+  Keep keep = {};
+  StopToken stop = {};                // polled per layer
+  // After each chunk: tokens done of the tokens fed. On the calling thread.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
+};
+
+// Handle to the LM head over one kept position. Computes when asked; invalid (stale_handle) after the session's next feed or
+// truncate, or its end. One thread at a time, together with its session.
+class RILL_EXPORT Logits final : public LogitsSource {
+ public:
+  Logits(std::weak_ptr<session::SessionState> session, std::uint64_t epoch, std::size_t kept_index);
+
+  std::size_t vocabulary_size() const override;
+  std::size_t position() const override;
+  Result<void> all(std::span<float> out) const override;                                // [vocabulary_size]
+  Result<void> rows(std::span<const Token> ids, std::span<float> out) const override;   // [ids.size()]
+  Result<std::vector<float>> all() const;
+
+ private:
+  Result<std::shared_ptr<session::SessionState>> locked() const;
+
+  std::weak_ptr<session::SessionState> session_;
+  std::uint64_t epoch_;
+  std::size_t kept_index_;
+};
+
+// One thread at a time: a call while another thread is inside one returns `busy` and changes nothing. Move-only.
+class RILL_EXPORT Session {
+ public:
+  static Result<Session> create(std::shared_ptr<const Model> model, SessionOptions options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  const Model& model() const;
+  const SessionOptions& options() const;
+  std::size_t length() const;          // tokens held
+  std::size_t context_tokens() const;
+  std::size_t context_left() const { return context_tokens() - length(); }
+  std::span<const Token> tokens() const;  // those held; valid until the next call that changes the session
+  std::uint64_t kv_bytes() const;      // held by the pages of this session, shared ones included
+
+  // Appends tokens: computes their keys, values and hidden states. All or nothing: on error or stop the session is as it was.
+  // invalid_argument: no tokens, or an id outside the vocabulary. context_full: more than context_left().
+  Result<void> feed(std::span<const Token> tokens, const FeedOptions& options = {});
+  Result<void> feed(Token token);
+
+  // The last kept position, or the index-th kept one. no_hidden_state until something was fed.
+  Result<Logits> logits(std::size_t kept_index) const;
+  Logits logits() const;
+
+  // Keeps the first `length` tokens. window_evicted: a sliding window no longer holds what would be needed; with refill, the
+  // session re-feeds its own tokens instead.
+  struct TruncateOptions {
+    bool refill = false;
+  };
+  Result<void> truncate(std::size_t length, TruncateOptions options);
+  Result<void> truncate(std::size_t length) { return truncate(length, TruncateOptions{}); }
+
+  // A second session with the same tokens, sharing the pages that both hold until one of them writes.
+  Result<Session> fork() const;
+
+  // Natural log-probability of each of tokens[1..], given those before it and nothing else; the session is left as it was.
+  Result<std::vector<float>> score(std::span<const Token> tokens, const StopToken& stop = {}) const;
+
+  // Starts an answer. The prompt is appended to what the session holds; the work is done in Generation::next().
+  Result<Generation> generate(std::string_view prompt, GenerateOptions options = {});
+  Result<Generation> generate(std::span<const Token> prompt, GenerateOptions options = {});
+
+  // One vector of embedding_length floats, or one per token with Pooling::none. The session is left as it was.
+  Result<std::vector<std::vector<float>>> embed(std::string_view text, const EmbedOptions& options = {}) const;
+  Result<std::vector<std::vector<float>>> embed(std::span<const Token> tokens, const EmbedOptions& options = {}) const;
+
+  const std::shared_ptr<session::SessionState>& state() const { return state_; }
+
+ private:
+  explicit Session(std::shared_ptr<session::SessionState> state);
+  std::shared_ptr<session::SessionState> state_;
+};
+
+struct FeedItem {
+  Session* session = nullptr;
+  std::span<const Token> tokens;
+  Keep keep = {};
+};
+
+// Feeds several sessions of one model in common forward passes: one read of the weights serves them all. All or nothing for
+// all of them. invalid_argument: a session twice, or sessions of different models.
+RILL_EXPORT Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop = {});
+
+}  // namespace rill

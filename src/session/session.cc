@@ -1,0 +1,264 @@
+#include "rill/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/math.h"
+#include "model/head.h"
+#include "session/generation_state.h"
+#include "session/session_state.h"
+
+namespace rill {
+namespace {
+
+using session::SessionState;
+
+Result<std::vector<Token>> encode_prompt(const Model& model, std::string_view text, AddSpecial add_special, bool parse_special) {
+  return model.tokenizer().encode(text, {.parse_special = parse_special, .add_special = add_special});
+}
+
+std::vector<float> pool_vectors(std::span<const float> hidden, std::size_t n, Pooling pooling) {
+  const std::size_t count = hidden.size() / n;
+  std::vector<float> out(n);
+  if (pooling == Pooling::mean) {
+    std::vector<double> sum(n);
+    for (std::size_t i = 0; i < hidden.size(); ++i) sum[i % n] += static_cast<double>(hidden[i]);
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(sum[i] / static_cast<double>(count));
+  } else {
+    const std::size_t row = pooling == Pooling::cls ? 0 : count - 1;
+    std::copy_n(hidden.begin() + static_cast<std::ptrdiff_t>(row * n), n, out.begin());
+  }
+  return out;
+}
+
+float log_sum_exp(std::span<const float> logits) {
+  const float max = *std::max_element(logits.begin(), logits.end());
+  double sum = 0.0;
+  for (const float logit : logits) sum += static_cast<double>(math::exp_nonpositive(logit - max));
+  return max + static_cast<float>(math::log(sum));
+}
+
+void normalize(std::vector<float>& vector) {
+  double sum = 0.0;
+  for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+  if (sum == 0.0) return;
+  const double length = std::sqrt(sum);
+  for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / length);
+}
+
+}  // namespace
+
+Logits::Logits(std::weak_ptr<SessionState> session, std::uint64_t epoch, std::size_t kept_index)
+    : session_(std::move(session)), epoch_(epoch), kept_index_(kept_index) {}
+
+std::size_t Logits::vocabulary_size() const {
+  const auto state = session_.lock();
+  return state == nullptr ? 0 : state->loaded().vocabulary_size();
+}
+
+std::size_t Logits::position() const {
+  const auto state = session_.lock();
+  const bool valid = state != nullptr && state->epoch() == epoch_ && kept_index_ < state->kept_count();
+  return valid ? state->kept_position(kept_index_) + 1 : 0;
+}
+
+Result<std::shared_ptr<SessionState>> Logits::locked() const {
+  auto state = session_.lock();
+  if (state == nullptr) return make_error(ErrorCode::stale_handle, "the session of these logits has ended");
+  if (state->epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
+  if (kept_index_ >= state->kept_count()) {
+    return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state->kept_count(), kept_index_);
+  }
+  return state;
+}
+
+Result<void> Logits::all(std::span<float> out) const {
+  return guarded([&]() -> Result<void> {
+    RILL_ASSIGN(const auto state, locked());
+    if (out.size() != state->loaded().vocabulary_size()) {
+      return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(), state->loaded().vocabulary_size());
+    }
+    return model::head_logits(state->loaded(), state->kept_hidden(kept_index_), 1, out);
+  });
+}
+
+Result<void> Logits::rows(std::span<const Token> ids, std::span<float> out) const {
+  return guarded([&]() -> Result<void> {
+    RILL_ASSIGN(const auto state, locked());
+    if (out.size() != ids.size()) return make_error(ErrorCode::invalid_argument, "{} ids, but room for {} logits", ids.size(), out.size());
+    if (ids.empty()) return {};
+    RILL_TRY(state->check_tokens(ids));
+    return model::head_rows(state->loaded(), state->kept_hidden(kept_index_), ids, out);
+  });
+}
+
+Result<std::vector<float>> Logits::all() const {
+  return guarded([&]() -> Result<std::vector<float>> {
+    std::vector<float> out(vocabulary_size());
+    RILL_TRY(all(out));
+    return out;
+  });
+}
+
+Session::Session(std::shared_ptr<SessionState> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::create(std::shared_ptr<const Model> model, SessionOptions options) {
+  return guarded([&]() -> Result<Session> {
+    RILL_ASSIGN(auto state, SessionState::create(std::move(model), options));
+    return Session(std::move(state));
+  });
+}
+
+const Model& Session::model() const { return *state_->model(); }
+const SessionOptions& Session::options() const { return state_->options(); }
+std::size_t Session::length() const { return state_->tokens().size(); }
+std::size_t Session::context_tokens() const { return state_->options().context_tokens; }
+std::span<const Token> Session::tokens() const { return state_->tokens(); }
+std::uint64_t Session::kv_bytes() const { return state_->kv_bytes(); }
+
+Result<void> Session::feed(std::span<const Token> tokens, const FeedOptions& options) {
+  return guarded([&]() -> Result<void> {
+    const SessionState::Entry entry(*state_);
+    RILL_TRY(entry.check());
+    const SessionState::Append append{state_.get(), tokens, &options.keep};
+    return SessionState::append({&append, 1}, options.stop, options.progress);
+  });
+}
+
+Result<void> Session::feed(Token token) { return feed({&token, 1}); }
+
+Result<Logits> Session::logits(std::size_t kept_index) const {
+  if (kept_index >= state_->kept_count()) {
+    return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state_->kept_count(), kept_index);
+  }
+  return Logits(state_, state_->epoch(), kept_index);
+}
+
+Logits Session::logits() const {
+  const std::size_t kept = state_->kept_count();
+  return Logits(state_, state_->epoch(), kept == 0 ? 0 : kept - 1);
+}
+
+Result<void> Session::truncate(std::size_t length, TruncateOptions options) {
+  return guarded([&]() -> Result<void> {
+    const SessionState::Entry entry(*state_);
+    RILL_TRY(entry.check());
+    return state_->truncate(length, options.refill);
+  });
+}
+
+Result<Session> Session::fork() const {
+  return guarded([&]() -> Result<Session> {
+    const SessionState::Entry entry(*state_);
+    RILL_TRY(entry.check());
+    RILL_ASSIGN(auto forked, state_->fork());
+    return Session(std::move(forked));
+  });
+}
+
+Result<std::vector<float>> Session::score(std::span<const Token> tokens, const StopToken& stop) const {
+  return guarded([&]() -> Result<std::vector<float>> {
+    const SessionState::Entry entry(*state_);
+    RILL_TRY(entry.check());
+    RILL_ASSIGN(const std::vector<float> hidden, state_->hidden_states(tokens, stop));
+    const std::size_t n = state_->loaded().config.embedding_length;
+    const std::size_t vocabulary = state_->loaded().vocabulary_size();
+    constexpr std::size_t kRows = 16;  // of logits at a time
+    std::vector<float> logits(kRows * vocabulary);
+    std::vector<float> scores;
+    for (std::size_t first = 0; first + 1 < tokens.size(); first += kRows) {
+      const std::size_t rows = std::min(kRows, tokens.size() - 1 - first);
+      if (stop.stop_requested()) return make_error(ErrorCode::cancelled, "scoring was stopped");
+      const std::span<float> out = std::span(logits).first(rows * vocabulary);
+      RILL_TRY(model::head_logits(state_->loaded(), hidden.data() + first * n, rows, out));
+      for (std::size_t row = 0; row < rows; ++row) {
+        const auto one = out.subspan(row * vocabulary, vocabulary);
+        scores.push_back(one[static_cast<std::size_t>(tokens[first + row + 1])] - log_sum_exp(one));
+      }
+    }
+    return scores;
+  });
+}
+
+Result<Generation> Session::generate(std::string_view prompt, GenerateOptions options) {
+  return guarded([&]() -> Result<Generation> {
+    const Duration start = state_->options().clock();
+    const AddSpecial add_special = length() == 0 ? options.add_special : AddSpecial::never;
+    RILL_ASSIGN(std::vector<Token> tokens, encode_prompt(model(), prompt, add_special, options.parse_special));
+    const Duration tokenize = state_->options().clock() - start;
+    RILL_ASSIGN(auto state, session::GenerationState::start(state_, std::move(tokens), std::move(options), start, tokenize));
+    return Generation(std::move(state));
+  });
+}
+
+Result<Generation> Session::generate(std::span<const Token> prompt, GenerateOptions options) {
+  return guarded([&]() -> Result<Generation> {
+    const Duration start = state_->options().clock();
+    RILL_ASSIGN(auto state, session::GenerationState::start(state_, {prompt.begin(), prompt.end()}, std::move(options), start, {}));
+    return Generation(std::move(state));
+  });
+}
+
+Result<std::vector<std::vector<float>>> Session::embed(std::string_view text, const EmbedOptions& options) const {
+  return guarded([&]() -> Result<std::vector<std::vector<float>>> {
+    RILL_ASSIGN(const std::vector<Token> tokens, encode_prompt(model(), text, options.add_special, false));
+    return embed(tokens, options);
+  });
+}
+
+Result<std::vector<std::vector<float>>> Session::embed(std::span<const Token> tokens, const EmbedOptions& options) const {
+  return guarded([&]() -> Result<std::vector<std::vector<float>>> {
+    const SessionState::Entry entry(*state_);
+    RILL_TRY(entry.check());
+    const auto declared = state_->loaded().config.pooling;
+    if (!options.pooling && !declared) {
+      return make_error(ErrorCode::invalid_argument, "the model declares no pooling: name one in EmbedOptions::pooling");
+    }
+    const Pooling pooling = options.pooling.value_or(declared.value_or(Pooling::none));
+    RILL_ASSIGN(const std::vector<float> hidden, state_->hidden_states(tokens, options.stop));
+    const std::size_t n = state_->loaded().config.embedding_length;
+    std::vector<std::vector<float>> vectors;
+    if (pooling == Pooling::none) {
+      for (std::size_t i = 0; i < tokens.size(); ++i) vectors.emplace_back(hidden.data() + i * n, hidden.data() + (i + 1) * n);
+    } else {
+      vectors.push_back(pool_vectors(hidden, n, pooling));
+    }
+    if (options.normalize) {
+      for (std::vector<float>& vector : vectors) normalize(vector);
+    }
+    return vectors;
+  });
+}
+
+Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop) {
+  return guarded([&]() -> Result<void> {
+    if (items.empty()) return make_error(ErrorCode::invalid_argument, "there is nothing to feed");
+    std::vector<SessionState::Append> appends;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].session == nullptr) return make_error(ErrorCode::invalid_argument, "items[{}].session is null", i);
+      SessionState* state = items[i].session->state().get();
+      if (state->model() != items[0].session->state()->model() || state->options().kv_type != items[0].session->options().kv_type) {
+        return make_error(ErrorCode::invalid_argument, "items[{}] is a session of another model or KV type", i);
+      }
+      appends.push_back({state, items[i].tokens, &items[i].keep});
+    }
+    std::vector<SessionState*> states;
+    for (const auto& append : appends) states.push_back(append.state);
+    std::sort(states.begin(), states.end());
+    if (std::adjacent_find(states.begin(), states.end()) != states.end()) {
+      return make_error(ErrorCode::invalid_argument, "a session is in the batch twice");
+    }
+    std::vector<std::unique_ptr<SessionState::Entry>> entries;
+    for (SessionState* state : states) {
+      entries.push_back(std::make_unique<SessionState::Entry>(*state));
+      RILL_TRY(entries.back()->check());
+    }
+    return SessionState::append(appends, stop, {});
+  });
+}
+
+}  // namespace rill

@@ -1,0 +1,189 @@
+#include "session/session_state.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace rill::session {
+namespace {
+
+constexpr std::size_t kMaxPrefillChunk = 1 << 16;  // tokens
+
+Result<SessionOptions> checked(const SessionOptions& options, const Model& model) {
+  SessionOptions resolved = options;
+  const std::uint64_t trained = model.info().context_length;
+  if (resolved.context_tokens == 0) resolved.context_tokens = static_cast<std::size_t>(trained);
+  if (resolved.context_tokens > trained) {
+    return make_error(ErrorCode::invalid_argument, "context_tokens = {}, but the model was made for {}", resolved.context_tokens, trained);
+  }
+  if (resolved.prefill_chunk == 0 || resolved.prefill_chunk > kMaxPrefillChunk) {
+    return make_error(ErrorCode::invalid_argument, "prefill_chunk = {}, not in [1, {}]", resolved.prefill_chunk, kMaxPrefillChunk);
+  }
+  if (resolved.kv_type == KvType::q8_0 && model.info().head_dim % 32 != 0) {
+    return make_error(ErrorCode::invalid_argument, "kv_type q8_0 needs a head_dim that is a multiple of 32, not {}", model.info().head_dim);
+  }
+  if (resolved.kv_type > KvType::q8_0) return make_error(ErrorCode::invalid_argument, "kv_type is not one of f32, f16, q8_0");
+  if (!resolved.clock) return make_error(ErrorCode::invalid_argument, "clock is empty");
+  return resolved;
+}
+
+Result<std::vector<std::size_t>> kept_indices(const Keep& keep, std::size_t count) {
+  switch (keep.mode) {
+    case Keep::Mode::last: return std::vector<std::size_t>{count - 1};
+    case Keep::Mode::all: {
+      std::vector<std::size_t> all(count);
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      return all;
+    }
+    case Keep::Mode::positions: break;
+  }
+  for (std::size_t i = 0; i < keep.positions.size(); ++i) {
+    if (keep.positions[i] >= count || (i > 0 && keep.positions[i] <= keep.positions[i - 1])) {
+      return make_error(ErrorCode::invalid_argument, "keep.positions[{}] = {} is out of range or not ascending", i, keep.positions[i]);
+    }
+  }
+  return keep.positions;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
+  if (model == nullptr) return make_error(ErrorCode::invalid_argument, "model is null");
+  RILL_ASSIGN(const SessionOptions resolved, checked(options, *model));
+  RILL_ASSIGN(std::shared_ptr<kv::PagePool> pool, kv::PagePool::create(
+      model::kv_groups(model->loaded().config, resolved.kv_type), std::numeric_limits<std::uint64_t>::max()));
+  kv::SequenceCache cache(pool, resolved.rollback_reserve);
+  return std::make_shared<SessionState>(std::move(model), resolved, std::move(pool), std::move(cache));
+}
+
+Result<std::shared_ptr<SessionState>> SessionState::fork() const {
+  auto forked = std::make_shared<SessionState>(model_, options_, pool_, cache_.fork());
+  forked->tokens_ = tokens_;
+  forked->hidden_ = hidden_;
+  forked->kept_positions_ = kept_positions_;
+  return forked;
+}
+
+Result<model::Forward*> SessionState::forward() const {
+  if (!forward_) {
+    RILL_ASSIGN(forward_, model::Forward::create(loaded(), options_.prefill_chunk, options_.kv_type));
+  }
+  return &*forward_;
+}
+
+Result<void> SessionState::check_tokens(std::span<const Token> tokens) const {
+  if (tokens.empty()) return make_error(ErrorCode::invalid_argument, "there are no tokens to feed");
+  const std::size_t vocabulary = loaded().vocabulary_size();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || static_cast<std::size_t>(tokens[i]) >= vocabulary) {
+      return make_error(ErrorCode::invalid_argument, "token {} at index {} is not in the vocabulary of {}", tokens[i], i, vocabulary);
+    }
+  }
+  return {};
+}
+
+void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions) {
+  hidden_ = std::move(hidden);
+  kept_positions_ = std::move(kept_positions);
+  ++epoch_;
+}
+
+Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress) {
+  const std::size_t n = appends.front().state->loaded().config.embedding_length;
+  std::vector<model::Segment> segments;
+  std::vector<std::vector<std::size_t>> kept;
+  std::vector<std::vector<float>> hidden;
+  for (const Append& item : appends) {
+    SessionState& state = *item.state;
+    RILL_TRY(state.check_tokens(item.tokens));
+    if (item.tokens.size() > state.options_.context_tokens - state.tokens_.size()) {
+      return make_error(ErrorCode::context_full, "{} tokens do not fit: the session holds {} of {}", item.tokens.size(),
+                        state.tokens_.size(), state.options_.context_tokens);
+    }
+    RILL_ASSIGN(kept.emplace_back(), kept_indices(*item.keep, item.tokens.size()));
+    hidden.emplace_back(kept.back().size() * n);
+  }
+  for (std::size_t i = 0; i < appends.size(); ++i) {
+    SessionState& state = *appends[i].state;
+    segments.push_back({appends[i].tokens, state.tokens_.size(), &state.cache_, kept[i], hidden[i].data()});
+    state.tokens_.reserve(state.tokens_.size() + appends[i].tokens.size());
+  }
+
+  RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
+  // Whatever happens in between, the transactions end.
+  const auto ran = guarded([&] { return forward->run(segments, stop, progress); });
+  if (!ran) {
+    for (const Append& item : appends) item.state->cache_.abort();
+    return ran.error();
+  }
+  for (std::size_t i = 0; i < appends.size(); ++i) {
+    SessionState& state = *appends[i].state;
+    const std::size_t before = state.tokens_.size();
+    state.tokens_.insert(state.tokens_.end(), appends[i].tokens.begin(), appends[i].tokens.end());
+    state.cache_.commit(state.tokens_.size());
+    for (std::size_t& index : kept[i]) index += before;
+    state.changed(std::move(hidden[i]), std::move(kept[i]));
+  }
+  return {};
+}
+
+Result<void> SessionState::truncate(std::size_t length, bool refill) {
+  if (length > tokens_.size()) {
+    return make_error(ErrorCode::invalid_argument, "truncate to {}, but the session holds {} tokens", length, tokens_.size());
+  }
+  if (length == tokens_.size()) return {};
+  const auto truncated = cache_.truncate(length);
+  if (!truncated) {
+    if (!refill || truncated.error().code != ErrorCode::window_evicted) return truncated.error();
+    std::vector<Token> tokens(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(length));
+    RILL_TRY(replace(std::move(tokens), {}, {}));
+  }
+  tokens_.resize(length);
+  changed({}, {});
+  return {};
+}
+
+Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopToken& stop, const model::Forward::Progress& progress) {
+  RILL_TRY(check_tokens(tokens));
+  if (tokens.size() > options_.context_tokens) {
+    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(), options_.context_tokens);
+  }
+  const auto differs = std::mismatch(tokens.begin(), tokens.end() - 1, tokens_.begin(), tokens_.end());
+  std::size_t common = static_cast<std::size_t>(differs.first - tokens.begin());
+
+  kv::SequenceCache cache = cache_.fork();
+  if (!cache.truncate(common)) {
+    cache = kv::SequenceCache(pool_, options_.rollback_reserve);
+    common = 0;
+  }
+  const std::vector<std::size_t> keep = {tokens.size() - common - 1};
+  std::vector<float> hidden(loaded().config.embedding_length);
+  const model::Segment segment{std::span<const Token>(tokens).subspan(common), common, &cache, keep, hidden.data()};
+  RILL_ASSIGN(model::Forward * work, forward());
+  RILL_TRY(work->run({&segment, 1}, stop, progress));
+  cache.commit(tokens.size());
+
+  cache_ = std::move(cache);
+  tokens_ = std::move(tokens);
+  changed(std::move(hidden), {tokens_.size() - 1});
+  return common;
+}
+
+Result<std::vector<float>> SessionState::hidden_states(std::span<const Token> tokens, const StopToken& stop) const {
+  RILL_TRY(check_tokens(tokens));
+  if (tokens.size() > options_.context_tokens) {
+    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(), options_.context_tokens);
+  }
+  std::vector<std::size_t> keep(tokens.size());
+  std::iota(keep.begin(), keep.end(), std::size_t{0});
+  std::vector<float> hidden(tokens.size() * loaded().config.embedding_length);
+  kv::SequenceCache cache(pool_, options_.rollback_reserve);
+  const model::Segment segment{tokens, 0, &cache, keep, hidden.data()};
+  RILL_ASSIGN(model::Forward * work, forward());
+  RILL_TRY(work->run({&segment, 1}, stop, {}));
+  return hidden;
+}
+
+}  // namespace rill::session
