@@ -1,0 +1,284 @@
+// A chat in the terminal. Ctrl-C stops the answer, not the program.
+//
+//   chat MODEL.gguf [options]      chat --help lists them
+#include <rill/rill.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+
+#ifdef _WIN32
+#include <io.h>
+#define ISATTY(file) (_isatty(_fileno(file)) != 0)
+#else
+#include <unistd.h>
+#define ISATTY(file) (isatty(fileno(file)) != 0)
+#endif
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: chat MODEL.gguf [options]\n"
+    "  --prompt TEXT      answer once and exit\n"
+    "  --system TEXT      instructions for the model\n"
+    "  --preset NAME      extraction, classification, code, tool_call, chat (default), creative, from_model\n"
+    "  --max-tokens N     per answer (default 512)\n"
+    "  --seed N           of the draws (default 0: the same answer every time)\n"
+    "  --context N        tokens of the window (default: what the model was made for)\n"
+    "  --kv-type TYPE     f32, f16 (default), q8_0\n"
+    "  --threads N        0 (default): as many as the machine has performance cores\n"
+    "in the chat: /reset forgets, /system TEXT changes the instructions, /stats, /help, /exit\n";
+
+struct Options {
+  std::string model;
+  std::optional<std::string> prompt;
+  std::string system;
+  std::string preset = "chat";
+  std::size_t max_tokens = 512;
+  std::uint64_t seed = 0;
+  std::size_t context = 0;
+  rill::KvType kv_type = rill::KvType::f16;
+  int threads = 0;
+};
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+long long to_number(const std::string& name, const std::string& text) {
+  std::size_t used = 0;
+  long long value = 0;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (used == 0 || used != text.size() || value < 0) throw UsageError(name + " wants a number, not '" + text + "'");
+  return value;
+}
+
+rill::KvType to_kv_type(const std::string& text) {
+  if (text == "f32") return rill::KvType::f32;
+  if (text == "f16") return rill::KvType::f16;
+  if (text == "q8_0") return rill::KvType::q8_0;
+  throw UsageError("--kv-type wants f32, f16 or q8_0, not '" + text + "'");
+}
+
+rill::SamplingOptions preset(const std::string& name, const rill::Model& model) {
+  if (name == "extraction") return rill::presets::extraction();
+  if (name == "classification") return rill::presets::classification();
+  if (name == "code") return rill::presets::code();
+  if (name == "tool_call") return rill::presets::tool_call();
+  if (name == "chat") return rill::presets::chat();
+  if (name == "creative") return rill::presets::creative();
+  if (name == "from_model") {
+    auto found = rill::presets::from_model(model.sampling_metadata());
+    if (found.used.empty()) std::cerr << "the model file recommends no sampling: drawing from the whole distribution\n";
+    return found.options;
+  }
+  throw UsageError("--preset has no '" + name + "'");
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  const std::map<std::string, std::function<void(const std::string&, const std::string&)>> setters = {
+      {"--prompt", [&](auto&, auto& text) { options.prompt = text; }},
+      {"--system", [&](auto&, auto& text) { options.system = text; }},
+      {"--preset", [&](auto&, auto& text) { options.preset = text; }},
+      {"--max-tokens", [&](auto& name, auto& text) { options.max_tokens = static_cast<std::size_t>(to_number(name, text)); }},
+      {"--seed", [&](auto& name, auto& text) { options.seed = static_cast<std::uint64_t>(to_number(name, text)); }},
+      {"--context", [&](auto& name, auto& text) { options.context = static_cast<std::size_t>(to_number(name, text)); }},
+      {"--kv-type", [&](auto&, auto& text) { options.kv_type = to_kv_type(text); }},
+      {"--threads", [&](auto& name, auto& text) { options.threads = static_cast<int>(to_number(name, text)); }},
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto setter = setters.find(argument);
+    if (setter != setters.end()) {
+      if (++i == argc) throw UsageError(argument + " wants a value");
+      setter->second(argument, argv[i]);
+    } else if (argument.starts_with("--") || !options.model.empty()) {
+      throw UsageError("what is '" + argument + "'?");
+    } else {
+      options.model = argument;
+    }
+  }
+  if (options.model.empty()) throw UsageError("which model?");
+  return options;
+}
+
+// Where Ctrl-C goes: to the answer that is running, or, with none, to the default, which ends the program.
+std::atomic<rill::StopSource*> running_answer{nullptr};
+
+void on_interrupt(int) {
+  if (rill::StopSource* source = running_answer.load()) {
+    source->request_stop();
+  } else {
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+  }
+}
+
+class ProgressBar {
+ public:
+  explicit ProgressBar(const char* what) : what_(what), shown_(ISATTY(stderr)) {}
+  ~ProgressBar() {
+    if (drawn_) std::fprintf(stderr, "\r\033[K");
+  }
+  void draw(double fraction) {
+    constexpr int kWidth = 40;
+    const int filled = static_cast<int>(fraction * kWidth);
+    if (!shown_ || (drawn_ && filled == filled_)) return;
+    std::fprintf(stderr, "\r%s [%.*s%*s]", what_, filled, "########################################", kWidth - filled, "");
+    drawn_ = true;
+    filled_ = filled;
+  }
+
+ private:
+  const char* what_;
+  bool shown_;
+  bool drawn_ = false;
+  int filled_ = 0;
+};
+
+double seconds(rill::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+class Chat {
+ public:
+  Chat(const Options& options, std::shared_ptr<const rill::Model> model)
+      : options_(options), sampling_(preset(options.preset, *model)), conversation_(start(options, std::move(model))) {
+    sampling_.seed = options.seed;
+    reset();
+  }
+
+  // False if the answer failed.
+  bool answer(const std::string& text) {
+    rill::StopSource stop;
+    running_answer = &stop;
+    auto progress = std::make_unique<ProgressBar>("reading");
+    rill::GenerateOptions generate;
+    generate.max_tokens = std::min(options_.max_tokens, room());
+    generate.sampling = sampling_;
+    generate.context_policy = rill::ContextPolicy::stop;
+    generate.stop = stop.token();
+    generate.prefill_progress = [&](std::size_t done, std::size_t total) {
+      if (progress != nullptr && total > 512) progress->draw(static_cast<double>(done) / static_cast<double>(total));
+    };
+    auto answer = conversation_.say(text, generate);
+    bool good = answer.has_value();
+    if (good) {
+      while (auto chunk = answer->next()) {
+        progress.reset();
+        std::cout << chunk->text << std::flush;
+      }
+      progress.reset();
+      std::cout << '\n';
+      const auto result = answer->result();
+      good = result.has_value();
+      if (good) report(*result);
+      if (!good) complain(result.error());
+    } else {
+      complain(answer.error());
+    }
+    running_answer = nullptr;
+    if (!good) conversation_.pop();
+    return good;
+  }
+
+  void command(const std::string& line) {
+    if (line == "/reset") {
+      reset();
+    } else if (line.starts_with("/system")) {
+      options_.system = line.size() > 8 ? line.substr(8) : "";
+      reset();
+    } else if (line == "/stats") {
+      std::cout << last_report_ << '\n';
+    } else {
+      std::cout << kUsage;
+    }
+  }
+
+ private:
+  static rill::Conversation start(const Options& options, std::shared_ptr<const rill::Model> model) {
+    auto session = rill::Session::create(std::move(model), {.context_tokens = options.context, .kv_type = options.kv_type}).value();
+    return rill::Conversation::create(std::move(session)).value();
+  }
+
+  std::size_t room() { return conversation_.session().context_tokens(); }
+
+  void reset() {
+    conversation_.clear();
+    if (!options_.system.empty()) conversation_.add({.role = "system", .content = options_.system});
+  }
+
+  void complain(const rill::Error& error) { std::cerr << "error: " << to_string(error.code) << ": " << error.message << '\n'; }
+
+  void report(const rill::GenerationResult& result) {
+    const rill::Timings& timings = result.timings;
+    std::string line = "[" + std::string(to_string(result.finish_reason)) + ", " + std::to_string(timings.token_times.size()) + " tokens, " +
+                       std::to_string(timings.prefilled_tokens) + " read, " + std::to_string(timings.reused_tokens) + " reused";
+    char buffer[160];
+    if (timings.ttft) {
+      std::snprintf(buffer, sizeof buffer, ", TTFT %.0f ms", 1e3 * seconds(*timings.ttft));
+      line += buffer;
+    }
+    if (timings.tpot()) {
+      std::snprintf(buffer, sizeof buffer, ", TPOT %.2f ms, %.1f tokens/s", 1e3 * seconds(*timings.tpot()), 1.0 / seconds(*timings.tpot()));
+      line += buffer;
+    }
+    std::snprintf(buffer, sizeof buffer, ", KV %.1f MiB]", static_cast<double>(conversation_.session().kv_bytes()) / (1 << 20));
+    last_report_ = line + buffer;
+    std::cerr << last_report_ << '\n';
+  }
+
+  Options options_;
+  rill::SamplingOptions sampling_;
+  rill::Conversation conversation_;
+  std::string last_report_ = "nothing was answered yet";
+};
+
+int run(const Options& options) {
+  std::shared_ptr<const rill::Model> model;
+  {
+    ProgressBar progress("loading");
+    model = rill::Model::load(options.model, {.threads = options.threads, .progress = [&](double done) { progress.draw(done); }}).value();
+  }
+  Chat chat(options, std::move(model));
+  std::signal(SIGINT, on_interrupt);
+  if (options.prompt) return chat.answer(*options.prompt) ? 0 : 1;
+
+  std::cerr << "/help lists the commands; Ctrl-C stops an answer, Ctrl-D ends\n";
+  std::string line;
+  while (std::cerr << "> " && std::getline(std::cin, line)) {
+    if (line == "/exit") break;
+    if (line.starts_with("/")) {
+      chat.command(line);
+    } else if (!line.empty()) {
+      chat.answer(line);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--help") {
+    std::cout << kUsage;
+    return 0;
+  }
+  try {
+    return run(parse(argc, argv));
+  } catch (const UsageError& error) {
+    std::cerr << error.what() << '\n' << kUsage;
+    return 2;
+  } catch (const rill::ErrorException& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
