@@ -27,7 +27,7 @@ class LoadedModel;
 
 // How activations enter products with quantised weights. Both give the same bits on every machine.
 enum class Activations : std::uint8_t {
-  fast,      // 8 bits in blocks of 32
+  fast,      // 8 bits in blocks of 32; 16 bits in the LM head
   accurate,  // 16 bits in blocks of 32: near exact arithmetic, about half the speed in prefill
 };
 

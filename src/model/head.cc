@@ -20,7 +20,7 @@ struct PreparedHidden {
 
 Result<PreparedHidden> prepare(const LoadedModel& model, const float* hidden, std::size_t rows) {
   const std::size_t cols = model.config.embedding_length;
-  const ActivationFormat format = model.activation_format(model.weights.head);
+  const ActivationFormat format = model.head_activation_format();
   PreparedHidden prepared;
   RILL_ASSIGN(prepared.bytes, Buffer::allocate(rows * activation_row_bytes(format, cols)));
   if (!model.kernels->prepare_activations(format, hidden, cols, rows, cols, prepared.bytes.data())) {
