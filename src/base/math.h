@@ -14,7 +14,10 @@ inline float exp_nonpositive(float x) {
   constexpr float kLn2High = 0.693359375f;  // 10 bits: times an integer below 2^14 it is exact
   constexpr float kLn2Low = -2.12194440e-4f;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold
-  x = x > -87.0f ? x : -87.0f;
+  constexpr std::int32_t kDeepest = std::bit_cast<std::int32_t>(87.0f);
+  // Clamped as an integer: a comparison of floats may trap, which keeps GCC from vectorising it.
+  const std::int32_t magnitude = std::bit_cast<std::int32_t>(x) & 0x7fffffff;
+  x = -std::bit_cast<float>(magnitude < kDeepest ? magnitude : kDeepest);
   const float shifted = x * kLog2E + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * kLn2High) - n * kLn2Low;

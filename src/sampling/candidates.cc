@@ -1,21 +1,10 @@
 #include "rill/candidates.h"
 
-#include <bit>
 #include <cstdint>
-#include <numeric>
+
+#include "sampling/order_key.h"
 
 namespace rill {
-namespace {
-
-// Integers in the order of the floats: -0 equals +0, NaN comes below everything. On bits, so that no flag matters.
-std::int32_t order_key(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return INT32_MIN;
-  return (bits >> 31) != 0 ? -static_cast<std::int32_t>(magnitude) : static_cast<std::int32_t>(magnitude);
-}
-
-}  // namespace
 
 void Candidates::assign_all(std::size_t vocabulary_size) {
   vocabulary_size_ = vocabulary_size;
@@ -53,27 +42,27 @@ std::vector<std::size_t> Candidates::best(std::size_t count) const {
   count = std::min(count, size());
   if (count == 0) return {};
 
-  // Collects what can still be among the best; when twice too many are held, the worse half goes and the bar rises.
-  // A later candidate that only equals the bar has the higher id and loses.
+  // Collects what can still be among the best; when twice too many are held, the worse half goes and the bar rises to the
+  // worst that is left. A later candidate that only equals the bar has the higher id and loses.
   std::vector<Ranked> held;
-  held.reserve(std::min(2 * count, size()));
-  const std::size_t limit = held.capacity();
+  const std::size_t limit = std::min(2 * count, size());
+  held.reserve(limit);
+  std::int64_t bar = INT64_MIN;
   const auto cut = [&] {
     std::nth_element(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(count - 1), held.end(), better);
     held.resize(count);
+    bar = held.back().key;
   };
-  bool barred = false;
-  std::int32_t bar = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const std::int32_t key = order_key(values_[i]);
-    if (barred && key <= bar) continue;
-    if (held.size() == limit) {
-      cut();
-      barred = true;
-      bar = held.back().key;
+  for (std::size_t start = 0; start < size(); start += sampling::kBlock) {
+    const auto block = std::span(values_).subspan(start, std::min(sampling::kBlock, size() - start));
+    if (sampling::key_range(block).highest <= bar) continue;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      std::int32_t key = sampling::order_key(block[i]);
+      if (key > sampling::kInfinityKey) key = INT32_MIN;  // NaN
       if (key <= bar) continue;
+      if (held.size() == limit) cut();
+      if (key > bar) held.push_back({key, start + i});
     }
-    held.push_back({key, i});
   }
   if (held.size() > count) cut();
   std::sort(held.begin(), held.end(), better);

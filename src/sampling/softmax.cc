@@ -1,72 +1,37 @@
 #include "sampling/softmax.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/error.h"
 #include "base/math.h"
+#include "sampling/order_key.h"
 
 namespace rill::sampling {
 namespace {
 
-constexpr std::size_t kBlock = 256;
-constexpr std::size_t kLanes = 16;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-bool is_nan(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7fffffffu) > 0x7f800000u; }
+bool is_nan(float value) { return std::abs(order_key(value)) > kInfinityKey; }
 
-// Highest value, and whether any is NaN; written as lanes so that it is vectorised.
-struct Scan {
-  float highest = -kInfinity;
-  bool has_nan = false;
-};
-Scan scan(std::span<const float> values) {
-  float highest[kLanes];
-  std::uint32_t nan[kLanes] = {};
-  std::fill(std::begin(highest), std::end(highest), -kInfinity);
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = values[i + lane];
-      highest[lane] = value > highest[lane] ? value : highest[lane];
-      nan[lane] |= value == value ? 0u : 1u;
-    }
-  }
-  Scan result;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    result.highest = std::max(result.highest, highest[lane]);
-    result.has_nan |= nan[lane] != 0;
-  }
-  for (; i < values.size(); ++i) {
-    result.highest = values[i] > result.highest ? values[i] : result.highest;
-    result.has_nan |= is_nan(values[i]);
-  }
-  return result;
+void exponentiate(const float* values, float peak, float* weights) {
+  for (std::size_t i = 0; i < kBlock; ++i) weights[i] = math::exp_nonpositive(values[i] - peak);
 }
 
-// Writes e^(value - peak) and returns the sum of their fixed-point forms, split in two 20-bit halves so that 32-bit
-// lanes hold everything: at most kBlock / kLanes of 2^20 meet in one.
-std::uint64_t weigh_block(const float* values, float peak, float* weights) {
+// The sum of a block's weights in fixed point, split in two halves of 20 bits whose sums fit 32.
+std::uint64_t fixed_point_sum(const float* weights) {
   constexpr float kHalf = 1048576.0f;  // 2^20
-  std::int32_t high[kLanes] = {};
-  std::int32_t low[kLanes] = {};
-  for (std::size_t i = 0; i < kBlock; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float weight = math::exp_nonpositive(values[i + lane] - peak);
-      weights[i + lane] = weight;
-      const float scaled = weight * kHalf;
-      const auto whole = static_cast<std::int32_t>(scaled);
-      high[lane] += whole;
-      low[lane] += static_cast<std::int32_t>((scaled - static_cast<float>(whole)) * kHalf);
-    }
+  std::int32_t high = 0;
+  std::int32_t low = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const float scaled = weights[i] * kHalf;
+    const auto whole = static_cast<std::int32_t>(scaled);
+    high += whole;
+    low += static_cast<std::int32_t>((scaled - static_cast<float>(whole)) * kHalf);
   }
-  std::uint64_t sum = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    sum += (static_cast<std::uint64_t>(high[lane]) << 20) + static_cast<std::uint64_t>(low[lane]);
-  }
-  return sum;
+  return (static_cast<std::uint64_t>(high) << 20) + static_cast<std::uint64_t>(low);
 }
 
 // floor(a * b / 2^64)
@@ -82,17 +47,25 @@ std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 Result<Peak> find_peak(Candidates& candidates) {
   const std::span<const float> values = candidates.values();
   if (values.empty()) return Error{ErrorCode::degenerate_logits, "no token is left to choose from"};
-  const Scan scanned = scan(values);
-  if (scanned.has_nan) {
+  std::int32_t highest = INT32_MIN;
+  std::size_t highest_block = 0;
+  bool has_nan = false;
+  for (std::size_t start = 0; start < values.size(); start += kBlock) {
+    const KeyRange range = key_range(values.subspan(start, std::min(kBlock, values.size() - start)));
+    has_nan |= range.has_nan();
+    if (range.highest > highest) highest = range.highest, highest_block = start;
+  }
+  if (has_nan) {
     const auto first = std::find_if(values.begin(), values.end(), is_nan) - values.begin();
     return make_error(ErrorCode::degenerate_logits, "the logit of token {} is not a number",
                       candidates.id(static_cast<std::size_t>(first)));
   }
-  if (scanned.highest == -kInfinity) {
+  if (highest == -kInfinityKey) {
     return make_error(ErrorCode::degenerate_logits, "the logits of all {} candidates are -inf", values.size());
   }
-  const auto index = static_cast<std::size_t>(std::find(values.begin(), values.end(), scanned.highest) - values.begin());
-  if (scanned.highest < kInfinity) return Peak{index, scanned.highest};
+  std::size_t index = highest_block;
+  while (order_key(values[index]) != highest) ++index;
+  if (highest < kInfinityKey) return Peak{index, values[index]};
   candidates.keep_if([index](std::size_t i) { return i == index; });
   candidates.set_value(0, 0.0f);
   return Peak{};
@@ -110,7 +83,8 @@ Result<Softmax> Softmax::of(Candidates& candidates) {
   const float peak = result.peak_.value;
   std::size_t i = 0;
   for (; i + kBlock <= count; i += kBlock) {
-    result.block_sums_.push_back(weigh_block(result.values_.data() + i, peak, weights + i));
+    exponentiate(result.values_.data() + i, peak, weights + i);
+    result.block_sums_.push_back(fixed_point_sum(weights + i));
   }
   std::uint64_t rest = 0;
   for (; i < count; ++i) {
@@ -119,13 +93,8 @@ Result<Softmax> Softmax::of(Candidates& candidates) {
   }
   result.block_sums_.push_back(rest);
   for (const std::uint64_t sum : result.block_sums_) result.total_ += sum;
+  result.log_total_ = math::log(static_cast<double>(result.total_) / static_cast<double>(std::uint64_t{1} << kWeightBits));
   return result;
-}
-
-double Softmax::log_probability(std::size_t index) const {
-  constexpr double kOne = static_cast<double>(std::uint64_t{1} << kWeightBits);
-  return (static_cast<double>(values_[index]) - static_cast<double>(peak_.value)) -
-         math::log(static_cast<double>(total_) / kOne);
 }
 
 std::size_t Softmax::pick(std::uint64_t draw) const {
@@ -146,6 +115,16 @@ Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::siz
     result.top.push_back({candidates.id(index), static_cast<float>(softmax.log_probability(index))});
   }
   return result;
+}
+
+std::vector<std::uint32_t> Softmax::heavier_than(std::uint64_t bound) const {
+  constexpr float kOne = static_cast<float>(std::uint64_t{1} << kWeightBits);
+  const float lowest = std::max(1.0f, static_cast<float>(bound - (bound >> 20)));  // rounding may not lift it above bound
+  std::vector<std::uint32_t> indices;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i] * kOne >= lowest) indices.push_back(static_cast<std::uint32_t>(i));
+  }
+  return indices;
 }
 
 std::uint64_t share(std::uint64_t total, float fraction) {

@@ -35,7 +35,13 @@ class Softmax {
   Peak peak() const { return peak_; }
   std::uint64_t total() const { return total_; }
   std::uint64_t weight(std::size_t index) const { return fixed_point(weights_[index]); }
-  double log_probability(std::size_t index) const;
+  double log_probability(std::size_t index) const {
+    return (static_cast<double>(values_[index]) - static_cast<double>(peak_.value)) - log_total_;
+  }
+
+  // The indices, ascending, of all that weigh more than `bound`, and perhaps of some that weigh as much; of none without
+  // weight.
+  std::vector<std::uint32_t> heavier_than(std::uint64_t bound) const;
 
   // The index that `draw`, 64 uniform bits, falls on: a walk over the weights in ascending order of id.
   std::size_t pick(std::uint64_t draw) const;
@@ -48,6 +54,7 @@ class Softmax {
 
   Peak peak_;
   std::uint64_t total_ = 0;
+  double log_total_ = 0;  // of the sum of e^(logit - peak)
   std::span<const float> values_;
   std::span<const float> weights_;         // e^(logit - peak), one for each candidate
   std::vector<std::uint64_t> block_sums_;  // for each kBlock weights, so that a walk is short

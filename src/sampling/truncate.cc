@@ -1,12 +1,13 @@
 #include "sampling/truncate.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -16,30 +17,57 @@
 namespace rill::sampling {
 namespace {
 
-struct Ranked {
-  double rank;  // lower is better
-  std::uint32_t index;
-  std::uint64_t weight;
+// Where a truncation ends: a candidate is kept if its rank is lower, or equal and its index not higher.
+struct Boundary {
+  double rank;
+  std::size_t index;
+  bool keeps(double other_rank, std::size_t other_index) const {
+    return other_rank < rank || (other_rank == rank && other_index <= index);
+  }
 };
 
-bool better(const Ranked& a, const Ranked& b) { return a.rank != b.rank ? a.rank < b.rank : a.index < b.index; }
+// Integers in the order of the doubles. -0 must not occur.
+std::uint64_t order_key(double rank) {
+  const auto bits = std::bit_cast<std::uint64_t>(rank);
+  return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+}
 
-// The last of the smallest set of best-ranked items whose weights reach `target`. Halves the range that it can lie in
-// by selection, so the cost is linear and nothing is sorted. Reorders `items`.
-Ranked last_within(std::span<Ranked> items, std::uint64_t target) {
-  while (items.size() > 1) {
-    const std::size_t half = items.size() / 2;
-    std::nth_element(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(half), items.end(), better);
-    std::uint64_t sum = 0;
-    for (const Ranked& item : items.first(half)) sum += item.weight;
-    if (sum >= target) {
-      items = items.first(half);
-    } else {
-      target -= sum;
-      items = items.subspan(half);
+// The end of the smallest set of best-ranked `members` (ascending indices) whose weights reach `target`. Radix selection:
+// each pass adds up the weights by the next digit of the rank and goes on with the digit in which the target falls, so the
+// cost is linear and nothing is sorted.
+template <typename Rank>
+Boundary last_within(std::vector<std::uint32_t> members, const Softmax& softmax, std::uint64_t target, Rank rank) {
+  constexpr int kDigitBits = 11;
+  constexpr std::uint64_t kDigits = std::uint64_t{1} << kDigitBits;
+  for (int shift = 64 - kDigitBits; members.size() > 1; shift = std::max(shift - kDigitBits, 0)) {
+    const auto digit = [&](std::uint32_t member) { return (order_key(rank(member)) >> shift) & (kDigits - 1); };
+    std::array<std::uint64_t, kDigits> sums = {};
+    for (const std::uint32_t member : members) sums[digit(member)] += softmax.weight(member);
+    std::uint64_t reached = 0;
+    while (sums[reached] < target) target -= sums[reached++];
+    std::size_t kept = 0;
+    for (const std::uint32_t member : members) {
+      members[kept] = member;
+      kept += digit(member) == reached ? 1 : 0;
     }
+    members.resize(kept);
+    if (shift == 0) break;
   }
-  return items.front();
+  std::size_t last = 0;  // of equal rank now: in order of id
+  while (softmax.weight(members[last]) < target) target -= softmax.weight(members[last++]);
+  return {rank(members[last]), members[last]};
+}
+
+// Keeps those `members` that stand before the end of the smallest set of best-ranked ones whose weights reach `target`.
+template <typename Rank>
+void keep_best_ranked(Candidates& candidates, const std::vector<std::uint32_t>& members, const Softmax& softmax,
+                      std::uint64_t target, Rank rank) {
+  const Boundary last = last_within(members, softmax, target, rank);
+  std::vector<std::size_t> kept;
+  for (const std::uint32_t member : members) {
+    if (last.keeps(rank(member), member)) kept.push_back(member);
+  }
+  candidates.keep(kept);
 }
 
 }  // namespace
@@ -68,15 +96,8 @@ Result<void> keep_top_p(Candidates& candidates, float p) {
   const std::uint64_t target = share(softmax.total(), p);
   // Candidates this light weigh no more than the tail together, so none of them is needed to reach the target.
   const std::uint64_t negligible = (softmax.total() - target) / candidates.size();
-  const auto ranked = [&](std::size_t i) {
-    return Ranked{-static_cast<double>(candidates.value(i)), static_cast<std::uint32_t>(i), softmax.weight(i)};
-  };
-  std::vector<Ranked> items;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (softmax.weight(i) > negligible) items.push_back(ranked(i));
-  }
-  const Ranked last = last_within(items, target);
-  candidates.keep_if([&](std::size_t i) { return !better(last, ranked(i)); });
+  const auto rank = [&](std::size_t i) { return 0.0 - static_cast<double>(candidates.value(i)); };
+  keep_best_ranked(candidates, softmax.heavier_than(negligible), softmax, target, rank);
   return {};
 }
 
@@ -102,15 +123,8 @@ Result<void> keep_typical(Candidates& candidates, float p) {
     if (weight > 0) weighted_depth += static_cast<std::uint64_t>(static_cast<double>(weight) * depth(i));
   }
   const double mean_depth = static_cast<double>(weighted_depth) / static_cast<double>(softmax.total());
-  const auto ranked = [&](std::size_t i) {
-    return Ranked{std::fabs(depth(i) - mean_depth), static_cast<std::uint32_t>(i), softmax.weight(i)};
-  };
-  std::vector<Ranked> items;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (softmax.weight(i) > 0) items.push_back(ranked(i));
-  }
-  const Ranked last = last_within(items, share(softmax.total(), p));
-  candidates.keep_if([&](std::size_t i) { return softmax.weight(i) > 0 && !better(last, ranked(i)); });
+  const auto rank = [&](std::size_t i) { return std::fabs(depth(i) - mean_depth); };
+  keep_best_ranked(candidates, softmax.heavier_than(0), softmax, share(softmax.total(), p), rank);
   return {};
 }
 
