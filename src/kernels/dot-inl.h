@@ -125,16 +125,15 @@ RILL_INTEL_OP(add_words, add_epi16)
 template <int kBits, int kBegin, int kEnd>
 RILL_INLINE I32x16 dot_groups(const I32x16 (&w)[8], const std::int8_t* x, I32x16 sum) {
   if constexpr (kBits == 8) {
-    // 255 * 128 * 2 would not fit: the lower 7 bits and the top bit apart.
-    I32x16 top = set(0);
+    // 2 * 255 * 128 would not fit. Halves do, with no step to 32 bits in between: 2 * 15 * 128 * 8 < 2^15.
+    I32x16 low = set(0), high = set(0);
     RILL_UNROLL
     for (int g = kBegin; g < kEnd; ++g) {
       const I32x16 four = load_four(x + 4 * g);
-      const I32x16 low = multiply_bytes(bit_and(w[g], set(0x7f7f7f7f)), four);
-      sum = add(sum, multiply_words(low, set(0x00010001)));
-      top = add_words(top, multiply_bytes(bit_and(shift_right<7>(w[g]), set(0x01010101)), four));
+      low = add_words(low, multiply_bytes(bit_and(w[g], set(0x0f0f0f0f)), four));
+      high = add_words(high, multiply_bytes(bit_and(shift_right<4>(w[g]), set(0x0f0f0f0f)), four));
     }
-    return add(sum, multiply_words(top, set(0x00800080)));
+    return add(sum, add(multiply_words(low, set(0x00010001)), multiply_words(high, set(0x00100010))));
   } else if constexpr (kBegin < kEnd) {
     // As many as fit: 2 * 15 * 128 * 8, 2 * 31 * 128 * 4 and 2 * 63 * 128 * 2 are below 2^15.
     constexpr int kRun = std::min(kEnd, kBegin + (kBits == 4 ? 8 : kBits == 5 ? 4 : 2));

@@ -1,7 +1,8 @@
 // Matrix products over packed weights. The order of operations stands in matmul.h, the layout in tensor/packed_layout.h.
 //
 // A tile is one group of 16 rows against kTokens tokens: a sub-block's weights are decoded into registers once and used for
-// every token. Decode (one token) waits for memory; prefill for the integer units, where decoding is shared by the tile.
+// every token. Decode (one token) waits for memory, which is read strictly in order, as the processor's own prefetching likes
+// best (prefetching by hand costs a quarter); prefill waits for the integer units, where decoding is shared by the tile.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,6 @@
 RILL_BEFORE_MATMUL;
 namespace rill::kernels::RILL_NAMESPACE {
 namespace {
-
-inline constexpr std::size_t kPrefetchBytes = 2048;  // ahead of what is read; a few hundred cycles of streaming
 
 template <ElementType kType>
 inline constexpr bool kIsFloat = kType <= ElementType::bf16;
@@ -193,11 +192,6 @@ void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byt
       Weights<kType> weights;
       load_scales<kType>(header, block, j, weights);
       load_values<kType>(lines, weights.values);
-      if constexpr (kTokens <= 4) {
-        for (std::size_t i = 0; i < kLayout.block_bytes() / kLayout.sub_blocks; i += 64) {
-          __builtin_prefetch(lines + kPrefetchBytes + i);
-        }
-      }
       add_blocks<kType, Block, kTokens>(weights, x, x_bytes, acc);
     }
   }
@@ -222,7 +216,6 @@ void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::b
     for (int g = 0; g < kGroups; ++g) {
       const std::byte* own = group + static_cast<std::size_t>(g) * w.group_bytes + k * kStep;
       const F32x16 weights = load_floats<kType>(own);
-      if constexpr (kTokens <= 4) __builtin_prefetch(own + kPrefetchBytes);
       RILL_UNROLL
       for (int t = 0; t < kTokens; ++t) {
         const float value = reinterpret_cast<const float*>(x + static_cast<std::size_t>(t) * x_bytes)[k];
