@@ -23,6 +23,7 @@ Result<Bpe> Bpe::build(const Vocabulary& vocabulary, const VocabularyData& data)
   result.merges_.reserve(data.merges.size());
   result.ranks_ = IndexTable(data.merges.size());
   std::string bytes;
+  Token next = kNoToken;  // files list merges in the order of the tokens that they make
   for (std::size_t index = 0; index < data.merges.size(); ++index) {
     const std::string_view text = data.merges[index];
     const std::size_t space = text.find(' ', 1);
@@ -36,7 +37,8 @@ Result<Bpe> Bpe::build(const Vocabulary& vocabulary, const VocabularyData& data)
     }
     const std::string_view both = bytes;
     const Merge merge = {vocabulary.find_piece(both.substr(0, left_size)),
-                         vocabulary.find_piece(both.substr(left_size)), vocabulary.find_piece(both)};
+                         vocabulary.find_piece(both.substr(left_size)), vocabulary.find_piece(both, next)};
+    next = merge.merged + 1;
     if (merge.left == kNoToken || merge.right == kNoToken || merge.merged == kNoToken) {
       return make_error(ErrorCode::malformed, "merge {}, '{}', names a piece that is not in the vocabulary", index,
                         text);

@@ -102,7 +102,6 @@ Result<Vocabulary> Vocabulary::build(const VocabularyData& data) {
   Vocabulary result;
   result.kinds_ = data.kinds;
   result.kinds_.resize(count, TokenKind::normal);
-  result.pieces_ = IndexTable(count);
   result.byte_tokens_.fill(kNoToken);
   result.strings_.bytes.reserve(data.tokens.bytes.size());
   result.strings_.offsets.reserve(count + 1);
@@ -126,24 +125,34 @@ Result<Vocabulary> Vocabulary::build(const VocabularyData& data) {
       bytes += text;
     }
     result.strings_.end_string();
-
-    const std::string_view piece = result.strings_[index];
-    const bool mergeable = kind == TokenKind::normal || (is_bpe && kind == TokenKind::user_defined);
-    if (!mergeable || piece.empty()) continue;
-    result.longest_piece_ = std::max(result.longest_piece_, piece.size());
-    const auto same = [&](std::uint32_t other) { return result.strings_[other] == piece; };
-    if (!result.pieces_.insert(hash_of(piece), static_cast<std::uint32_t>(index), same)) ++result.duplicates_;
   }
-  if (is_bpe) {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const char text = static_cast<char>(byte);
-      if (const Token token = result.find_piece({&text, 1}); token != kNoToken) result.byte_tokens_[byte] = token;
-    }
-  }
+  result.index_pieces(is_bpe);
   return result;
 }
 
-Token Vocabulary::find_piece(std::string_view bytes) const noexcept {
+void Vocabulary::index_pieces(bool is_bpe) {
+  constexpr std::size_t kAhead = 16;
+  std::vector<std::uint64_t> hashes(size() + kAhead);
+  for (std::size_t index = 0; index < size(); ++index) hashes[index] = hash_of(strings_[index]);
+  pieces_ = IndexTable(size());
+  for (std::size_t index = 0; index < size(); ++index) {
+    pieces_.prefetch(hashes[index + kAhead]);
+    const std::string_view piece = strings_[index];
+    const bool mergeable = kinds_[index] == TokenKind::normal || (is_bpe && kinds_[index] == TokenKind::user_defined);
+    if (!mergeable || piece.empty()) continue;
+    longest_piece_ = std::max(longest_piece_, piece.size());
+    const auto same = [&](std::uint32_t other) { return strings_[other] == piece; };
+    if (!pieces_.insert(hashes[index], static_cast<std::uint32_t>(index), same)) ++duplicates_;
+  }
+  for (std::size_t byte = 0; is_bpe && byte < 256; ++byte) {
+    const char text = static_cast<char>(byte);
+    if (const Token token = find_piece({&text, 1}); token != kNoToken) byte_tokens_[byte] = token;
+  }
+}
+
+Token Vocabulary::find_piece(std::string_view bytes, Token guess) const noexcept {
+  if (contains(guess) && duplicates_ == 0 && kind(guess) == TokenKind::normal && this->bytes(guess) == bytes)
+    return guess;
   if (bytes.size() > longest_piece_) return kNoToken;
   const auto same = [&](std::uint32_t other) { return strings_[other] == bytes; };
   return static_cast<Token>(pieces_.find(hash_of(bytes), same));  // IndexTable::kNone is -1

@@ -56,7 +56,8 @@ class Vocabulary {
   // The token that encoding may make of `bytes`, or kNoToken. Control, unknown and unused tokens are never found here,
   // so that no merge can form one; nor is a SentencePiece vocabulary's user-defined token, which is matched before
   // merging.
-  Token find_piece(std::string_view bytes) const noexcept;
+  // A right guess saves the search.
+  Token find_piece(std::string_view bytes, Token guess = kNoToken) const noexcept;
   std::size_t longest_piece() const noexcept { return longest_piece_; }
 
   // The token of one byte, or kNoToken.
@@ -70,6 +71,8 @@ class Vocabulary {
   std::size_t duplicates() const noexcept { return duplicates_; }
 
  private:
+  void index_pieces(bool is_bpe);
+
   FlatStrings strings_;
   std::vector<TokenKind> kinds_;
   IndexTable pieces_;

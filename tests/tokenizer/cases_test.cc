@@ -1,4 +1,6 @@
 // Small inputs that other tokenizers got wrong, and what is malformed.
+#include <gtest/gtest.h>
+
 #include <limits>
 
 #include "tokenizer/toy_vocabulary.h"

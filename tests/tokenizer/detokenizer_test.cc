@@ -1,5 +1,7 @@
 #include "rill/detokenizer.h"
 
+#include <gtest/gtest.h>
+
 #include <random>
 
 #include "base/utf8.h"

@@ -1,4 +1,6 @@
 // All short strings over small random vocabularies, against the definitions carried out word for word.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <random>
 

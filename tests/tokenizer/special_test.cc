@@ -1,4 +1,6 @@
 // Special tokens: where they are matched, and where they must not be.
+#include <gtest/gtest.h>
+
 #include "tokenizer/toy_vocabulary.h"
 
 namespace rill::tokenizer {

@@ -1,8 +1,6 @@
 // Vocabularies small enough to reason about.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
