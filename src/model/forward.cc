@@ -139,6 +139,7 @@ Result<void> Forward::run(std::span<const Segment> segments, const StopToken& st
 }
 
 Result<void> Forward::run_chunk(const StopToken& stop) {
+  const Workers::Turn turn(model_->pool->workers());  // sessions alternate between chunks, not between products
   const Config& config = model_->config;
   embed_tokens();
   fill_rope_tables();
