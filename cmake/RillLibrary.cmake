@@ -15,7 +15,10 @@ function(rill_add_library)
     if(UNIX AND NOT APPLE)
       # What is hidden stays hidden; beyond that, templates of the standard library instantiated here are no part of the ABI.
       set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rill.map)
-      target_link_options(rill PRIVATE "LINKER:--version-script=${script}" $<$<NOT:$<BOOL:${RILL_SANITIZE}>>:LINKER:--no-undefined>)
+      target_link_options(rill PRIVATE "LINKER:--version-script=${script}")
+      if(NOT RILL_SANITIZE)  # whose run-time library Clang leaves to the program
+        target_link_options(rill PRIVATE LINKER:--no-undefined)
+      endif()
       set_target_properties(rill PROPERTIES LINK_DEPENDS ${script})
     endif()
   endif()

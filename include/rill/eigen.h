@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace rill {
 
@@ -13,6 +14,7 @@ namespace rill {
 inline Eigen::Map<const Eigen::VectorXf> as_vector(std::span<const float> values) {
   return {values.data(), static_cast<Eigen::Index>(values.size())};
 }
+void as_vector(std::vector<float>&&) = delete;  // nothing would be left to look at
 
 using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -21,5 +23,6 @@ using RowMajorMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eige
 inline Eigen::Map<const RowMajorMatrix> as_rows(std::span<const float> values, std::size_t columns) {
   return {values.data(), static_cast<Eigen::Index>(values.size() / columns), static_cast<Eigen::Index>(columns)};
 }
+void as_rows(std::vector<float>&&, std::size_t) = delete;
 
 }  // namespace rill

@@ -3,7 +3,7 @@
 
 - A layer of src/ includes itself, what ALLOWED gives it, what those may include in turn, and public headers.
 - Public headers include the standard library and each other; rill/fmt.h and rill/eigen.h alone name a third party.
-- Highway is named in src/kernels/ only, by ops-inl.h and the per-target sources.
+- Highway is named by src/kernels/ops-inl.h alone.
 - A public header has at most 200 lines.
 """
 
@@ -92,8 +92,7 @@ def check_third_party(name, line, layer, target, problems):
     for prefix, layers in THIRD_PARTY.items():
         if target.startswith(prefix) and layer not in layers:
             problems.append(f"{name}:{line}: {layer} must not include {target}")
-    # A per-target source is wrapped by foreach_target.h; all else of Highway is behind ops-inl.h.
-    if target.startswith("hwy/") and name.name != "ops-inl.h" and target != "hwy/foreach_target.h":
+    if target.startswith("hwy/") and name.name != "ops-inl.h":
         problems.append(f"{name}:{line}: only ops-inl.h may include {target}")
 
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "rill/eigen.h"
@@ -14,6 +16,10 @@ TEST(FmtHeader, FormatsErrors) {
   EXPECT_EQ(fmt::format("{}", Error{ErrorCode::busy, "the session is in use"}), "busy: the session is in use");
 }
 
+template <typename Values>
+concept Viewable = requires(Values&& values) { as_vector(std::forward<Values>(values)); };
+static_assert(Viewable<const std::vector<float>&> && !Viewable<std::vector<float>>);
+
 TEST(EigenHeader, ViewsShareTheMemory) {
   const std::vector<float> values = {3, 4, 0, 1, 2, 2, 9};
   EXPECT_EQ(as_vector(values).data(), values.data());
@@ -23,7 +29,7 @@ TEST(EigenHeader, ViewsShareTheMemory) {
   EXPECT_EQ(rows.rows(), 2);
   EXPECT_EQ(rows(1, 0), 1);
   EXPECT_EQ(rows.row(1).norm(), 3);
-  EXPECT_EQ(as_vector({}).size(), 0);
+  EXPECT_EQ(as_vector(std::span<const float>()).size(), 0);
 }
 
 }  // namespace
