@@ -11,9 +11,11 @@ def main():
     listing = subprocess.run([nm, "--dynamic", "--defined-only", "--demangle", library], check=True, text=True,
                              stdout=subprocess.PIPE).stdout
     symbols = [line.split(" ", 2)[2] for line in listing.splitlines()]
-    own = re.compile(rf"((typeinfo|typeinfo name|vtable) for )?{namespace}::")
+    prefix = rf"((typeinfo|typeinfo name|vtable) for )?{namespace}::"
+    own = re.compile(prefix)
+    inside = re.compile(prefix + "(gguf|kernels|sampling|tokenizer|chat|kv|model|session)::")  # the layers' namespaces
     strangers = [symbol for symbol in symbols if not own.match(symbol)]
-    inner = [symbol for symbol in symbols if re.search(rf"{namespace}::(gguf|kernels|kv|tokenizer|chat|sampling|model)::", symbol)]
+    inner = [symbol for symbol in symbols if inside.match(symbol)]
     for symbol in strangers + inner:
         print(f"exported, but no part of the interface: {symbol}")
     print(f"{len(symbols)} symbols are exported")
