@@ -32,7 +32,7 @@ inline constexpr int kTileRows = 2, kAccumulators = 2;
 #elif RILL_TARGET == RILL_AVX2
 inline constexpr int kTileRows = 6, kAccumulators = 6;
 #elif RILL_TARGET == RILL_AVX512
-inline constexpr int kTileRows = 8, kAccumulators = 16;
+inline constexpr int kTileRows = 12, kAccumulators = 16;
 #elif RILL_TARGET == RILL_NEON
 inline constexpr int kTileRows = 4, kAccumulators = 5;
 #else
@@ -66,11 +66,19 @@ RILL_INLINE F32x16 load_scales(const std::byte* head, std::size_t head_dim, std:
   return load_f16(reinterpret_cast<const std::uint16_t*>(head + 16 * head_dim) + d / kQ8Block * 16);
 }
 
-// Raw scores of kRows rows against kPages pages of keys from `page` on.
+// Raw scores of kRows rows against kPages pages of keys from `page` on. Few rows wait for memory, so they fetch ahead:
+// the keys of the next block, and the values that follow when all scores are known.
 template <KvType kType, int kRows, int kPages>
-static void score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t page) {
-  const std::byte* keys[kPages];
-  repeat<kPages>([&](auto p) RILL_LAMBDA { keys[p] = task.pages[page + p] + task.k_offset; });
+RILL_NOINLINE void score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t page,
+                               std::size_t page_end) {
+  constexpr std::size_t kKeyBytes = 16 * (kType == KvType::f32 ? 4 : kType == KvType::f16 ? 2 : 1);
+  constexpr bool kFetchAhead = kRows <= 4;
+  const std::byte *keys[kPages], *next_keys[kPages];
+  repeat<kPages>([&](auto p) RILL_LAMBDA {
+    keys[p] = task.pages[page + p] + task.k_offset;
+    next_keys[p] = task.pages[std::min(page + p + kPages, page_end - 1)] + task.k_offset;
+  });
+  const std::size_t to_values = task.v_offset - task.k_offset;
   const float* q[kRows];
   repeat<kRows>([&](auto r) RILL_LAMBDA { q[r] = tile.q[r]; });
   F32x16 score[kRows][kPages];
@@ -82,11 +90,19 @@ static void score_pages(const SpanAttention& task, std::size_t head_dim, const T
       repeat<kPages>([&](auto p) RILL_LAMBDA { scale[p] = load_scales(keys[p], head_dim, block); });
     }
     const std::size_t block_end = std::min(block + kQ8Block, head_dim);
+    const std::byte* ahead[kPages];  // the next block of these pages, or the first block of the next
+    repeat<kPages>([&](auto p) RILL_LAMBDA {
+      ahead[p] = block_end < head_dim ? keys[p] + kQ8Block * kKeyBytes : next_keys[p] - block * kKeyBytes;
+    });
     for (std::size_t d = block; d < block_end; ++d) {
       F32x16 key[kPages];
       repeat<kPages>([&](auto p) RILL_LAMBDA {
         key[p] = load_elements<kType>(keys[p], 16 * d);
         if constexpr (kType == KvType::q8_0) key[p] = mul(key[p], scale[p]);
+        if constexpr (kFetchAhead) {
+          prefetch(ahead[p] + d * kKeyBytes);
+          prefetch(keys[p] + to_values + d * kKeyBytes);
+        }
       });
       repeat<kRows>([&](auto r) RILL_LAMBDA {
         const F32x16 query = set(q[r][d]);
@@ -129,8 +145,8 @@ static void soften(const SpanAttention& task, std::size_t begin, std::size_t end
 // Adds the weighted values of tokens [begin, end) to rows [first_row, first_row + kRows), dimensions [dim, dim + 16 *
 // kChunks).
 template <KvType kType, int kRows, int kChunks>
-static void add_values(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t first_row,
-                       std::size_t dim, std::size_t begin, std::size_t end) {
+RILL_NOINLINE void add_values(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t first_row,
+                              std::size_t dim, std::size_t begin, std::size_t end) {
   F32x16 sum[kRows][kChunks];
   repeat<kRows>([&](auto r) RILL_LAMBDA {
     const float* from = tile.accumulator[first_row + r] + dim;
@@ -214,8 +230,9 @@ static void attend_tile(const SpanAttention& task, std::size_t head_dim, std::si
   constexpr int kPages = columns_for(kRows);
   std::size_t page = tile.begin[0] / 16;
   const std::size_t page_end = (tile.end[kRows - 1] + 15) / 16;
-  for (; page + kPages <= page_end; page += kPages) score_pages<kType, kRows, kPages>(task, head_dim, tile, page);
-  for (; page < page_end; ++page) score_pages<kType, kRows, 1>(task, head_dim, tile, page);
+  for (; page + kPages <= page_end; page += kPages)
+    score_pages<kType, kRows, kPages>(task, head_dim, tile, page, page_end);
+  for (; page < page_end; ++page) score_pages<kType, kRows, 1>(task, head_dim, tile, page, page_end);
 
   for (std::size_t r = 0; r < kRows; ++r) {
     soften(task, tile.begin[r], tile.end[r], tile.weights + r * kTokensPerSpan, task.max[row + r], task.sum[row + r]);
@@ -233,13 +250,14 @@ static void attend_tile(const SpanAttention& task, std::size_t head_dim, std::si
   }
 }
 
-// The largest tile not above kTileRows and the rows left.
+constexpr int smaller_tile(int rows) { return rows == 12 ? 8 : rows > 4 ? rows - 2 : rows - 1; }
+
+// The largest tile that `rows` fill; returns its rows.
 template <KvType kType, int kRows>
 static std::size_t attend_rows(const SpanAttention& task, std::size_t head_dim, std::size_t row, std::size_t rows,
                                Tile& tile) {
   if constexpr (kRows > 1) {
-    if (rows < kRows)
-      return attend_rows < kType, kRows == 6 || kRows == 8 ? kRows - 2 : kRows - 1 > (task, head_dim, row, rows, tile);
+    if (rows < kRows) return attend_rows<kType, smaller_tile(kRows)>(task, head_dim, row, rows, tile);
   }
   attend_tile<kType, kRows>(task, head_dim, row, tile);
   return kRows;

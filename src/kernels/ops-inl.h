@@ -59,9 +59,11 @@ static_assert(RILL_FUSED == (RILL_TARGET != RILL_SSE4), "the numerics class depe
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define RILL_INLINE static __forceinline
+#define RILL_NOINLINE static __declspec(noinline)
 #define RILL_LAMBDA
 #else
 #define RILL_INLINE [[maybe_unused]] [[gnu::always_inline]] static inline
+#define RILL_NOINLINE [[gnu::noinline]] static
 #if RILL_TARGET == RILL_SCALAR || !defined(HWY_TARGET_STR)
 #define RILL_LAMBDA __attribute__((always_inline))
 #else
@@ -340,6 +342,13 @@ alignas(64) inline constexpr float kLaneIndex[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 
 RILL_INLINE Mask16 lane_range(std::size_t begin, std::size_t end) {
   const F32x16 lane = load(kLaneIndex);
   return mask_and(less_equal(set(static_cast<float>(begin)), lane), less(lane, set(static_cast<float>(end))));
+}
+
+// A hint that the cache line at p is read soon; p may be any address.
+RILL_INLINE void prefetch([[maybe_unused]] const void* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p);
+#endif
 }
 
 // The first n < 16 floats; zeros behind them.
