@@ -15,8 +15,13 @@
 
 namespace rill {
 
-struct JsonMember;
 class JsonValue;
+template <typename Value>
+struct BasicJsonMember {  // a template, so that it is whole where JsonValue is
+  std::string name;
+  Value value;
+};
+using JsonMember = BasicJsonMember<JsonValue>;
 using JsonArray = std::vector<JsonValue>;
 using JsonObject = std::vector<JsonMember>;  // members in the order of the text
 
@@ -48,11 +53,6 @@ class JsonValue {
 
  private:
   std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject> data_;
-};
-
-struct JsonMember {
-  std::string name;
-  JsonValue value;
 };
 
 // Parses one JSON text. An integer that does not fit 64 bits becomes a double; of members with one name the last counts, in

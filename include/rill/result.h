@@ -53,7 +53,8 @@ class RILL_EXPORT ErrorException : public std::runtime_error {
   Error error_;
 };
 
-// Holds a T or an Error; the member names are those of std::expected. Not thread-safe by itself.
+// Holds a T or an Error; the member names are those of std::expected. Not thread-safe by itself. A temporary Result hands its
+// value out as a value, not as a reference into itself, so that `for (x : f().value())` does not dangle.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -67,12 +68,12 @@ class [[nodiscard]] Result {
 
   T& value() & { return check(), *std::get_if<0>(&state_); }
   const T& value() const& { return check(), *std::get_if<0>(&state_); }
-  T&& value() && { return check(), std::move(*std::get_if<0>(&state_)); }
+  T value() && { return check(), std::move(*std::get_if<0>(&state_)); }
 
   // Undefined unless has_value().
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
   const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-  T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
+  T operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 

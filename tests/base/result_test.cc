@@ -44,6 +44,15 @@ TEST(ResultTest, MovesOutMoveOnlyValues) {
   EXPECT_EQ(*value, 5);
 }
 
+TEST(ResultTest, AValueOutlivesTheTemporaryItCameFrom) {
+  const auto letters = [] { return Result<std::string>(std::string(100, 'x')); };
+  std::string seen;
+  for (const char letter : letters().value()) seen += letter;
+  const std::string& bound = *letters();
+  EXPECT_EQ(seen, std::string(100, 'x'));
+  EXPECT_EQ(bound, seen);
+}
+
 TEST(ResultTest, GuardTurnsBadAllocIntoAnError) {
   const Result<void> result = guarded([]() -> Result<void> { throw std::bad_alloc(); });
   ASSERT_FALSE(result);
