@@ -32,6 +32,7 @@ enum class ErrorCode {
   window_evicted,      // a sliding window no longer holds what is asked for
   template_refused,    // the chat template raised an exception; the message is the template's own
   incompatible,        // saved state or file belongs to another model, version or setting
+  callback_failed,     // the caller's own code (a callback, a processor, a clock) threw; the message is what() it threw
   internal,            // a defect of rill
 };
 

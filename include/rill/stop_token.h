@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <version>
 #if defined(__cpp_lib_jthread)
 #include <stop_token>
@@ -16,6 +17,8 @@ namespace rill {
 class StopToken {
  public:
   StopToken() = default;
+  // Any other source of cancellation: true means stop. Must be thread-safe.
+  explicit StopToken(std::function<bool()> poll) : poll_(std::move(poll)) {}
 #if defined(__cpp_lib_jthread)
   StopToken(std::stop_token token) : poll_([token = std::move(token)] { return token.stop_requested(); }) {}
 #endif

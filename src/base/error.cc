@@ -23,6 +23,7 @@ const char* to_string(ErrorCode code) noexcept {
     case ErrorCode::window_evicted: return "window_evicted";
     case ErrorCode::template_refused: return "template_refused";
     case ErrorCode::incompatible: return "incompatible";
+    case ErrorCode::callback_failed: return "callback_failed";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

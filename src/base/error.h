@@ -16,8 +16,8 @@ Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... a
   return Error{code, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Runs `body`, which returns a Result, and turns what the standard library throws into its error. Every public entry that
-// allocates or starts threads goes through it.
+// Runs `body`, which returns a Result, and turns whatever is thrown inside into its error. Every public entry that
+// allocates, starts threads or calls the caller's own code goes through it.
 template <typename Body>
 auto guarded(Body&& body) -> decltype(body()) {
   try {
@@ -30,6 +30,10 @@ auto guarded(Body&& body) -> decltype(body()) {
     return Error{ErrorCode::out_of_memory, "a size is too large to allocate"};
   } catch (const std::system_error& exception) {
     return make_error(ErrorCode::io, "{}", exception.what());
+  } catch (const std::exception& exception) {  // rill itself throws none of these
+    return make_error(ErrorCode::callback_failed, "the caller's own code threw: {}", exception.what());
+  } catch (...) {
+    return Error{ErrorCode::callback_failed, "the caller's own code threw something that is no std::exception"};
   }
 }
 
