@@ -23,7 +23,7 @@ std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t token
   for (const LayerGroup& group : groups) {
     std::uint64_t pages = pages_for(tokens);
     if (group.window > 0) {
-      const std::uint64_t kept = group.window + rollback_reserve;
+      const std::uint64_t kept = group.window + std::min(rollback_reserve, tokens);
       pages = std::min<std::uint64_t>(pages, touched(kept) + touched(kept + chunk_tokens));
     }
     bytes += (pages + 1) * group.page_bytes();
@@ -91,8 +91,8 @@ void SequenceCache::drop_pages_from(Table& table, std::size_t count) noexcept {
 
 std::size_t SequenceCache::first_kept_page(std::size_t group, std::uint64_t length) const noexcept {
   const std::uint64_t window = pool_->groups()[group].window;
-  const std::uint64_t kept = window + rollback_reserve_;
-  return window == 0 || length <= kept ? 0 : static_cast<std::size_t>((length - kept) / kTokensPerPage);
+  if (window == 0 || length <= window || length - window <= rollback_reserve_) return 0;  // the sum of the two may overflow
+  return static_cast<std::size_t>((length - window - rollback_reserve_) / kTokensPerPage);
 }
 
 void SequenceCache::release_passed(std::uint64_t position) noexcept {
