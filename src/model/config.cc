@@ -60,10 +60,19 @@ class Reader {
   Result<float> positive_or(std::string_view name, float fallback) const {
     return has(name) ? positive(name) : Result<float>(fallback);
   }
-  // Refuses a key that asks for arithmetic that rill does not have.
+  // Refuses a key that asks for arithmetic that rill does not have. Some are counts, some factors.
   Result<void> absent_or_zero(std::string_view name) const {
-    RILL_ASSIGN(const float value, metadata_.get_or<float>(key(name), 0.0f));
-    if (value != 0.0f) return make_error(ErrorCode::unsupported, "{}: {} = {} is not supported", metadata_.source_name(), key(name), value);
+    const gguf::Value* found = metadata_.find(key(name));
+    if (found == nullptr) return {};
+    double value = 0.0;
+    if (found->type == gguf::ValueType::f32 || found->type == gguf::ValueType::f64) {
+      RILL_ASSIGN(const float factor, metadata_.get<float>(key(name)));
+      value = static_cast<double>(factor);
+    } else {
+      RILL_ASSIGN(const std::int64_t count, metadata_.get<std::int64_t>(key(name)));
+      value = static_cast<double>(count);
+    }
+    if (value != 0.0) return make_error(ErrorCode::unsupported, "{}: {} = {} is not supported", metadata_.source_name(), key(name), value);
     return {};
   }
   Result<std::string_view> text_or(std::string_view name, std::string_view fallback) const {
