@@ -28,7 +28,8 @@ class RILL_EXPORT Conversation {
   Conversation& operator=(Conversation&&) noexcept;
   ~Conversation();
 
-  // All messages so far. An answer becomes the assistant's message, as far as it got, at the next call after its generation.
+  // All messages so far, the last answer as far as it got. An answer that failed before its first token is no message. The next
+  // add, respond, say, pop or clear closes an answer that is still running; it is the caller's to step no further.
   const std::vector<Message>& messages();
   Session& session();
 

@@ -28,7 +28,7 @@ enum class FinishReason : std::uint8_t {
   max_tokens,
   context_full,      // ContextPolicy::stop, or no max_tokens and no room left
   cancelled,
-  grammar_complete,  // a processor allows nothing but an end token
+  grammar_complete,  // an end token, where the chain's masks allowed nothing else; GenerationResult::end_token says which
 };
 
 RILL_EXPORT const char* to_string(FinishReason reason) noexcept;
@@ -44,11 +44,13 @@ struct GenerateOptions {
   std::optional<std::size_t> max_tokens = std::nullopt;  // absent: until the window is full
   SamplingOptions sampling = {};
   std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
-  std::vector<std::string> stop_strings = {};            // UTF-8; matched in the output, never in the prompt
+  // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a control
+  // token stops at that token, whose text is in the output only with show_special.
+  std::vector<std::string> stop_strings = {};
   std::vector<Token> stop_tokens = {};                   // besides end_tokens
   std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's
   ContextPolicy context_policy = ContextPolicy::error;
-  std::size_t keep_tokens = 0;                           // drop_oldest
+  std::size_t keep_tokens = 0;                           // drop_oldest; at least two less than the window
   std::size_t drop_tokens = 0;                           // drop_oldest; 0: half of what may be dropped
   std::optional<LogprobOptions> logprobs = std::nullopt; // report log-probabilities with each token
   AddSpecial add_special = AddSpecial::from_model;       // of a text prompt, at position 0 only
@@ -88,7 +90,8 @@ class RILL_EXPORT Generation {
   // The next step, or nothing when the answer has ended, in whatever way: result() says how. The first call prefills.
   std::optional<Chunk> next();
   // How the answer ended: an error, or what was made so far (a finished answer, or one cut off by calling this early, which
-  // counts as cancelled). Every error of next() is reported here.
+  // counts as cancelled). Every error of next() is reported here: it has ended the answer, and the session holds what it held
+  // before that step. Only after `busy`, when the session was inside another call, next() may be called again.
   Result<GenerationResult> result() const;
   // Runs to the end.
   Result<GenerationResult> finish();

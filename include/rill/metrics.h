@@ -23,8 +23,9 @@ struct Timings {
   std::size_t prefilled_tokens = 0;  // of those, computed now
   Duration tokenize{};
   Duration prefill{};
-  Duration sampling{};               // all samples together, without the LM head
   Duration decode{};                 // forward passes of generated tokens
+  Duration head{};                   // the LM head, for all samples together
+  Duration sampling{};               // all samples together, without the LM head
   std::optional<Duration> ttft;      // from the call of generate() to the first sampled token; absent without one
   std::vector<Duration> token_times; // when each generated token was sampled, from the call of generate()
 

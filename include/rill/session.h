@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rill/embedding.h"
@@ -22,8 +23,9 @@
 namespace rill {
 
 namespace session {
+class HeldLogits;
 class SessionState;
-}
+}  // namespace session
 
 struct SessionOptions {
   std::size_t context_tokens = 0;     // the window: most tokens the session holds; 0: the model's context_length
@@ -60,14 +62,17 @@ class RILL_EXPORT Logits final : public LogitsSource {
   Result<std::vector<float>> all() const;
 
  private:
-  Result<std::shared_ptr<session::SessionState>> locked() const;
+  template <typename Use>
+  auto with_head(Use use) const -> decltype(use(std::declval<session::HeldLogits&>()));
 
   std::weak_ptr<session::SessionState> session_;
   std::uint64_t epoch_;
   std::size_t kept_index_;
 };
 
-// One thread at a time: a call while another thread is inside one returns `busy` and changes nothing. Move-only.
+// One thread at a time: a call that returns a Result, made while another is running (on another thread, or from a callback of
+// that call), is `busy` and changes nothing; the others must not be made then. What the caller's own callbacks throw comes back
+// as callback_failed, with the session as it was. Move-only; a moved-from session may only be assigned or destroyed.
 class RILL_EXPORT Session {
  public:
   static Result<Session> create(std::shared_ptr<const Model> model, SessionOptions options = {});
@@ -95,7 +100,7 @@ class RILL_EXPORT Session {
   Result<Logits> logits(std::size_t kept_index) const;
   Logits logits() const;
 
-  // Keeps the first `length` tokens. window_evicted: a sliding window no longer holds what would be needed; with refill, the
+  // Keeps the first `length` tokens; with length() itself nothing changes. window_evicted: a sliding window no longer holds what would be needed; with refill, the
   // session re-feeds its own tokens instead.
   struct TruncateOptions {
     bool refill = false;
@@ -130,7 +135,7 @@ struct FeedItem {
   Keep keep = {};
 };
 
-// Feeds several sessions of one model in common forward passes: one read of the weights serves them all. All or nothing for
+// Feeds several sessions of one model and KV type in common forward passes: one read of the weights serves them all. All or nothing for
 // all of them. invalid_argument: a session twice, or sessions of different models.
 RILL_EXPORT Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop = {});
 

@@ -26,31 +26,53 @@ std::size_t answered_prefix(std::string_view rendered, std::string_view prompt, 
 
 }  // namespace
 
-// The rendered conversation is tokenised as a whole, except that the sampled ids of the answer that ended last, and with them
-// all that the session holds, stand for their text: the model is never shown other ids than it chose.
+// The rendered conversation is tokenised as a whole, except that sampled ids, and with them all that came before, stand for the
+// text that they spell: the model is never shown other ids than it chose.
 struct Conversation::State {
+  // The beginning of a rendered text, and of its tokens.
+  struct Prefix {
+    std::size_t bytes = 0;
+    std::size_t tokens = 0;
+  };
+  struct Encoded {
+    std::vector<Token> tokens;
+    Prefix known;  // what was not tokenised anew
+  };
+
   Session session;
   const ChatTemplate* chat_template = nullptr;
-  ConversationOptions options;
-  std::vector<Message> messages;
-  std::shared_ptr<session::GenerationState> running;  // the answer that is not a message yet
-  std::string rendered;             // what the last answer answered, as text
-  std::vector<Token> tokens;        // and as tokens
-  std::string answer;               // the last answer
-  std::vector<Token> answer_tokens;
+  ConversationOptions options = {};
+  std::vector<Message> messages = {};
+  std::shared_ptr<session::GenerationState> running = nullptr;  // the last answer, while it may still grow
+  std::string rendered = "";       // what the last answer answered, as text
+  std::vector<Token> tokens = {};  // and as tokens
+  std::vector<Prefix> answered = {};  // where earlier answers end in them, ascending
+  std::size_t answer_message = 0;  // the last answer: its place in `messages`, and as far as its tokens spell it
+  std::string answer = "";
+  std::optional<std::vector<Token>> answer_tokens = std::nullopt;
 
+  void update();
   void settle();
   Result<RenderedPrompt> render() const;
-  Result<std::vector<Token>> encode(const RenderedPrompt& prompt) const;
+  Result<Encoded> encode(const RenderedPrompt& prompt) const;
 };
 
-// Makes the running answer a message.
-void Conversation::State::settle() {
+// Makes the running answer a message, as far as it got. One that failed before its first token, or never began, is none.
+void Conversation::State::update() {
   if (running == nullptr) return;
   const GenerationResult& result = running->so_far();
-  answer = result.text;
-  answer_tokens = result.tokens;
-  messages.push_back({.role = "assistant", .content = answer});
+  if (!result.tokens.empty() || (running->ended() && !running->failed())) {
+    if (messages.size() == answer_message) messages.push_back({.role = "assistant"});
+    messages[answer_message].content = result.text;
+    const auto spelled = running->spelled();
+    answer = result.text.substr(0, spelled.bytes);
+    answer_tokens.emplace(result.tokens.begin(), result.tokens.begin() + static_cast<std::ptrdiff_t>(spelled.tokens));
+  }
+  if (running->ended()) running.reset();
+}
+
+void Conversation::State::settle() {
+  update();
   running.reset();
 }
 
@@ -62,19 +84,30 @@ Result<RenderedPrompt> Conversation::State::render() const {
   return chat_template->render(messages, render_options);
 }
 
-Result<std::vector<Token>> Conversation::State::encode(const RenderedPrompt& prompt) const {
-  const Tokenizer& tokenizer = session.model().tokenizer();
-  const std::size_t known = tokens.empty() ? 0 : answered_prefix(prompt.text, rendered, answer);
-  if (known == 0) return tokenizer.encode_rendered(prompt.text, prompt.untrusted);
+Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedPrompt& prompt) const {
+  const std::string_view text = prompt.text;
+  Encoded encoded;
+  std::size_t known = answer_tokens ? answered_prefix(text, rendered, answer) : 0;
+  if (known != 0) {
+    encoded.tokens = tokens;
+    encoded.tokens.insert(encoded.tokens.end(), answer_tokens->begin(), answer_tokens->end());
+  } else {
+    const auto earlier = std::find_if(answered.rbegin(), answered.rend(), [&](const Prefix& prefix) {
+      return text.starts_with(std::string_view(rendered).substr(0, prefix.bytes));
+    });
+    if (earlier != answered.rend()) {
+      known = earlier->bytes;
+      encoded.tokens.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(earlier->tokens));
+    }
+  }
+  encoded.known = {known, encoded.tokens.size()};
   std::vector<ByteRange> untrusted;
   for (const ByteRange& range : prompt.untrusted) {
     if (range.end > known) untrusted.push_back({std::max(range.begin, known) - known, range.end - known});
   }
-  RILL_ASSIGN(const std::vector<Token> rest, tokenizer.encode_rendered(std::string_view(prompt.text).substr(known), untrusted));
-  std::vector<Token> all = tokens;
-  all.insert(all.end(), answer_tokens.begin(), answer_tokens.end());
-  all.insert(all.end(), rest.begin(), rest.end());
-  return all;
+  RILL_ASSIGN(const std::vector<Token> rest, session.model().tokenizer().encode_rendered(text.substr(known), untrusted));
+  encoded.tokens.insert(encoded.tokens.end(), rest.begin(), rest.end());
+  return encoded;
 }
 
 Conversation::Conversation(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -85,12 +118,12 @@ Conversation::~Conversation() = default;
 Result<Conversation> Conversation::create(Session session, ConversationOptions options) {
   return guarded([&]() -> Result<Conversation> {
     RILL_ASSIGN(const ChatTemplate* chat_template, session.model().chat_template());
-    return Conversation(std::make_unique<State>(State{std::move(session), chat_template, std::move(options), {}, {}, {}, {}, {}, {}}));
+    return Conversation(std::make_unique<State>(State{.session = std::move(session), .chat_template = chat_template, .options = std::move(options)}));
   });
 }
 
 const std::vector<Message>& Conversation::messages() {
-  state_->settle();
+  state_->update();
   return state_->messages;
 }
 
@@ -105,13 +138,18 @@ Result<Generation> Conversation::respond(GenerateOptions options) {
   return guarded([&]() -> Result<Generation> {
     State& state = *state_;
     state.settle();
+    RILL_ASSIGN(const auto entry, state.session.state()->enter());
     const Duration start = state.session.options().clock();
     RILL_ASSIGN(RenderedPrompt prompt, state.render());
-    RILL_ASSIGN(std::vector<Token> tokens, state.encode(prompt));
+    RILL_ASSIGN(State::Encoded encoded, state.encode(prompt));
     const Duration tokenize = state.session.options().clock() - start;
-    RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), tokens, std::move(options), start, tokenize));
+    RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), encoded.tokens, std::move(options), start, tokenize));
+    std::erase_if(state.answered, [&](const State::Prefix& prefix) { return prefix.bytes >= encoded.known.bytes; });
+    if (encoded.known.bytes != 0) state.answered.push_back(encoded.known);
     state.rendered = std::move(prompt.text);
-    state.tokens = std::move(tokens);
+    state.tokens = std::move(encoded.tokens);
+    state.answer_message = state.messages.size();
+    state.answer_tokens.reset();
     state.running = running;
     return Generation(std::move(running));
   });
@@ -124,12 +162,16 @@ Result<Generation> Conversation::say(std::string user_text, GenerateOptions opti
 
 void Conversation::pop() {
   state_->settle();
-  if (!state_->messages.empty()) state_->messages.pop_back();
+  if (state_->messages.empty()) return;
+  state_->messages.pop_back();
+  if (state_->messages.size() == state_->answer_message) state_->answer_tokens.reset();
 }
 
 void Conversation::clear() {
   state_->settle();
   state_->messages.clear();
+  state_->answered.clear();
+  state_->answer_tokens.reset();
 }
 
 }  // namespace rill

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "session/generation_state.h"
 
 namespace rill {
@@ -32,6 +33,64 @@ Result<GenerationResult> Generation::finish() {
 }
 
 namespace session {
+namespace {
+
+// Takes the time of the head apart from that of the sampling which calls it.
+class TimedHead final : public LogitsSource {
+ public:
+  TimedHead(const SessionState& session, std::size_t kept_index) : head_(session, kept_index), clock_(session.options().clock) {}
+
+  std::size_t vocabulary_size() const override { return head_.vocabulary_size(); }
+  std::size_t position() const override { return head_.position(); }
+  Result<void> all(std::span<float> out) const override {
+    return timed([&] { return head_.all(out); });
+  }
+  Result<void> rows(std::span<const Token> ids, std::span<float> out) const override {
+    return timed([&] { return head_.rows(ids, out); });
+  }
+  Duration spent() const { return spent_; }
+
+ private:
+  template <typename Run>
+  Result<void> timed(Run run) const {
+    const Duration before = clock_();
+    Result<void> result = run();
+    spent_ += clock_() - before;
+    return result;
+  }
+
+  HeldLogits head_;
+  const Clock& clock_;
+  mutable Duration spent_{};
+};
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const utf8::Character character = utf8::decode(text, at);
+    if (character.status != utf8::Status::valid) return false;
+    at += character.length;
+  }
+  return true;
+}
+
+Result<void> check_options(const GenerateOptions& options, std::size_t vocabulary) {
+  for (const auto& [name, tokens] : {std::pair{"stop_tokens", &options.stop_tokens}, {"end_tokens", options.end_tokens ? &*options.end_tokens : nullptr}}) {
+    if (tokens == nullptr) continue;
+    for (const Token token : *tokens) {
+      if (token < 0 || static_cast<std::size_t>(token) >= vocabulary) {
+        return make_error(ErrorCode::invalid_argument, "{} holds {}, which is not in the vocabulary of {}", name, token, vocabulary);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < options.stop_strings.size(); ++i) {
+    // The output is UTF-8: anything else could only match inside a character.
+    if (!is_utf8(options.stop_strings[i])) return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
+  }
+  if (options.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
+  return {};
+}
+
+}  // namespace
 
 GenerationState::GenerationState(std::shared_ptr<SessionState> session, GenerateOptions options, SamplerChain chain, StopMatcher matcher)
     : session_(std::move(session)),
@@ -56,13 +115,13 @@ Result<std::shared_ptr<GenerationState>> GenerationState::start_over(std::shared
 
 Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<SessionState> session, std::vector<Token> tokens, std::size_t prompt_begin,
                                          GenerateOptions options, Duration started, Duration tokenize) {
-  const SessionState::Entry entry(*session);
-  RILL_TRY(entry.check());
+  RILL_TRY(check_options(options, session->loaded().vocabulary_size()));
   RILL_TRY(session->check_tokens(std::span<const Token>(tokens).subspan(prompt_begin)));
   RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings));
   const Tokenizer& tokenizer = session->model()->tokenizer();
   std::vector<Token> end_tokens = options.end_tokens.value_or(std::vector<Token>(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()));
   std::sort(end_tokens.begin(), end_tokens.end());
+  end_tokens.erase(std::unique(end_tokens.begin(), end_tokens.end()), end_tokens.end());
   std::optional<SamplerChain> chain = std::move(options.chain);
   options.chain.reset();
   if (!chain) {
@@ -85,9 +144,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
 Result<void> GenerationState::check_room() const {
   const std::size_t context = session_->options().context_tokens;
   const std::size_t max_tokens = options_.max_tokens.value_or(0);
-  if (options_.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
   if (options_.context_policy == ContextPolicy::drop_oldest) {
-    if (options_.keep_tokens >= context || options_.drop_tokens >= context - options_.keep_tokens) {
+    if (options_.keep_tokens >= context - 1 || options_.drop_tokens >= context - options_.keep_tokens) {
       return make_error(ErrorCode::invalid_argument, "keep_tokens = {} and drop_tokens = {} leave nothing of a window of {}",
                         options_.keep_tokens, options_.drop_tokens, context);
     }
@@ -112,34 +170,48 @@ void GenerationState::resolve_stop_tokens() {
 }
 
 std::optional<Chunk> GenerationState::next() {
-  if (phase_ == Phase::ended) return std::nullopt;
+  const auto entry = session_->enter();
+  refused_.store(!entry);
+  if (!entry || phase_ == Phase::ended) return std::nullopt;
   Chunk chunk;
-  const auto stepped = guarded([&]() -> Result<void> {
-    const SessionState::Entry entry(*session_);
-    RILL_TRY(entry.check());
+  auto stepped = guarded([&]() -> Result<void> {
     if (session_->epoch() != epoch_) {
       return make_error(ErrorCode::stale_handle, "the session was changed while this generation was running");
     }
-    return step(chunk);
+    if (const auto done = step(chunk); !done) {
+      if (done.error().code != ErrorCode::cancelled) return done;
+      end(FinishReason::cancelled, chunk);
+    }
+    result_.text += chunk.text;
+    return {};
   });
-  if (!stepped && stepped.error().code == ErrorCode::cancelled) {
-    end(FinishReason::cancelled, chunk);
-  } else if (!stepped) {
-    if (stepped.error().code == ErrorCode::busy) return std::nullopt;  // another thread's mistake does not end the answer
+  if (!stepped) {
     phase_ = Phase::ended;
-    error_ = stepped.error();
+    error_ = std::move(stepped).error();
     return std::nullopt;
   }
-  result_.text += chunk.text;
   if (phase_ == Phase::ended && chunk.text.empty() && !chunk.token) return std::nullopt;
   return chunk;
 }
 
 Result<GenerationResult> GenerationState::result() const {
-  if (error_) return *error_;
-  GenerationResult result = result_;
-  if (phase_ != Phase::ended) result.finish_reason = FinishReason::cancelled;
-  return result;
+  return guarded([&]() -> Result<GenerationResult> {
+    RILL_ASSIGN(const auto entry, session_->enter());
+    if (refused_.load()) return Error{ErrorCode::busy, "the session was inside another call at the last step"};
+    if (error_) return *error_;
+    GenerationResult result = result_;
+    if (phase_ != Phase::ended) result.finish_reason = FinishReason::cancelled;
+    return result;
+  });
+}
+
+GenerationState::Spelled GenerationState::spelled() const {
+  const std::string& text = result_.text;
+  auto end = std::upper_bound(text_ends_.begin(), text_ends_.end(), text.size());
+  if (end == text_ends_.end()) return {text_ends_.size(), text.size()};
+  // Not a token that ends inside a character.
+  while (end != text_ends_.begin() && end[-1] < text.size() && (text[end[-1]] & 0xc0) == 0x80) --end;
+  return {static_cast<std::size_t>(end - text_ends_.begin()), end == text_ends_.begin() ? 0 : end[-1]};
 }
 
 Result<void> GenerationState::step(Chunk& chunk) {
@@ -157,15 +229,16 @@ Result<void> GenerationState::step(Chunk& chunk) {
   epoch_ = session_->epoch();
 
   const Duration before = elapsed();
-  const Logits logits(session_, epoch_, 0);
+  const TimedHead head(*session_, 0);
   if (options_.logprobs) {
-    RILL_ASSIGN(chunk.sample, chain_.sample(logits, *options_.logprobs));
+    RILL_ASSIGN(chunk.sample, chain_.sample(head, *options_.logprobs));
     chunk.token = chunk.sample->token;
   } else {
-    RILL_ASSIGN(chunk.token, chain_.sample(logits));
+    RILL_ASSIGN(chunk.token, chain_.sample(head));
   }
   const Duration now = elapsed();
-  result_.timings.sampling += now - before;
+  result_.timings.head += head.spent();
+  result_.timings.sampling += now - before - head.spent();
   result_.timings.token_times.push_back(now);
   if (!result_.timings.ttft) result_.timings.ttft = now;
   take(*chunk.token, chunk);
@@ -177,7 +250,7 @@ Result<void> GenerationState::prefill() {
   const auto held = session_->tokens();
   const bool appended = prompt_begin_ == held.size() && std::equal(held.begin(), held.end(), tokens_.begin());
   if (options_.context_policy == ContextPolicy::drop_oldest) {
-    while (tokens_.size() >= session_->options().context_tokens) RILL_TRY(drop_oldest(tokens_));
+    drop_oldest(tokens_, session_->options().context_tokens - 1);
   }
   std::size_t reused = held.size();
   if (appended && tokens_.size() > held.size()) {
@@ -202,7 +275,7 @@ Result<bool> GenerationState::feed_last_token() {
     if (options_.context_policy != ContextPolicy::drop_oldest) return false;
     std::vector<Token> tokens(session_->tokens().begin(), session_->tokens().end());
     tokens.push_back(token);
-    RILL_TRY(drop_oldest(tokens));
+    drop_oldest(tokens, session_->options().context_tokens);
     RILL_TRY(session_->replace(std::move(tokens), options_.stop, {}));
   } else {
     const Keep keep;
@@ -213,21 +286,27 @@ Result<bool> GenerationState::feed_last_token() {
   return true;
 }
 
-Result<void> GenerationState::drop_oldest(std::vector<Token>& tokens) const {
-  const std::size_t droppable = tokens.size() - std::min(tokens.size(), options_.keep_tokens + 1);
-  if (droppable == 0) {
-    return make_error(ErrorCode::context_full, "nothing can be dropped: keep_tokens = {} of {}", options_.keep_tokens, tokens.size());
+// Drops tokens behind the first keep_tokens until there are at most `most`; never the last.
+void GenerationState::drop_oldest(std::vector<Token>& tokens, std::size_t most) const {
+  std::size_t drop = 0;
+  while (tokens.size() - drop > most) {
+    const std::size_t droppable = tokens.size() - drop - options_.keep_tokens - 1;
+    drop += options_.drop_tokens == 0 ? (droppable + 1) / 2 : std::min(options_.drop_tokens, droppable);
   }
-  const std::size_t drop = options_.drop_tokens == 0 ? (droppable + 1) / 2 : std::min(options_.drop_tokens, droppable);
   const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(options_.keep_tokens);
-  tokens.erase(first, first + static_cast<std::ptrdiff_t>(drop));
-  return {};
+  if (drop > 0) tokens.erase(first, first + static_cast<std::ptrdiff_t>(drop));
+}
+
+bool GenerationState::only_end_tokens_allowed() const {
+  const TokenSet& allowed = chain_.allowed();
+  const auto ends = std::count_if(end_tokens_.begin(), end_tokens_.end(), [&](Token token) { return allowed.contains(token); });
+  return static_cast<std::size_t>(ends) == allowed.count();
 }
 
 void GenerationState::take(Token token, Chunk& chunk) {
   if (std::binary_search(end_tokens_.begin(), end_tokens_.end(), token)) {
     result_.end_token = token;
-    end(FinishReason::end_token, chunk);
+    end(only_end_tokens_allowed() ? FinishReason::grammar_complete : FinishReason::end_token, chunk);
     return;
   }
   for (const auto& [stop, spelled] : stop_tokens_) {
@@ -239,7 +318,10 @@ void GenerationState::take(Token token, Chunk& chunk) {
   }
   chain_.accept(token);
   result_.tokens.push_back(token);
-  StopMatcher::Step step = matcher_.push(detokenizer_.push(token).value());
+  const std::string text = detokenizer_.push(token).value();
+  delivered_ += text.size();
+  text_ends_.push_back(delivered_ + detokenizer_.pending().size());
+  StopMatcher::Step step = matcher_.push(text);
   chunk.text = std::move(step.text);
   if (step.match) {
     result_.stop_string = options_.stop_strings[*step.match];

@@ -1,6 +1,7 @@
 // The state of one answer.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace rill::session {
 
 class GenerationState {
  public:
-  // Checks everything that can be checked before the first forward pass. `started` is when the call came in, on the session's
+  // Checks everything that can be checked before the first forward pass. The caller has entered the session. `started` is when the call came in, on the session's
   // clock; `tokenize` how long its text took.
   static Result<std::shared_ptr<GenerationState>> start(std::shared_ptr<SessionState> session, std::vector<Token> prompt, GenerateOptions options,
                                   Duration started, Duration tokenize);
@@ -28,7 +29,15 @@ class GenerationState {
   std::optional<Chunk> next();
   Result<GenerationResult> result() const;
   bool ended() const { return phase_ == Phase::ended; }
+  bool failed() const { return error_.has_value(); }
   const GenerationResult& so_far() const { return result_; }
+
+  // The first `tokens` of the answer spell the first `bytes` of its text. What follows belongs to a stop string, or is held back.
+  struct Spelled {
+    std::size_t tokens;
+    std::size_t bytes;
+  };
+  Spelled spelled() const;
 
  private:
   enum class Phase { prompt, decode, ended };
@@ -41,7 +50,8 @@ class GenerationState {
   Result<void> step(Chunk& chunk);
   Result<void> prefill();
   Result<bool> feed_last_token();
-  Result<void> drop_oldest(std::vector<Token>& tokens) const;
+  void drop_oldest(std::vector<Token>& tokens, std::size_t most) const;
+  bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
   void end(FinishReason reason, Chunk& chunk);
   Duration elapsed() const { return session_->options().clock() - started_; }
@@ -59,7 +69,10 @@ class GenerationState {
   std::uint64_t epoch_ = 0;     // of the session after this generation's last change
   Duration started_{};
   GenerationResult result_;
+  std::vector<std::size_t> text_ends_;  // bytes of text after each token, those of a character that is still open included
+  std::size_t delivered_ = 0;           // bytes of text that the detokenizer gave
   std::optional<Error> error_;
+  std::atomic<bool> refused_{false};    // the last next() found the session busy
 };
 
 }  // namespace rill::session

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/float_mode.h"
 #include "base/math.h"
 #include "model/head.h"
 #include "session/generation_state.h"
@@ -32,6 +33,10 @@ std::vector<float> pool_vectors(std::span<const float> hidden, std::size_t n, Po
   return out;
 }
 
+Error no_hidden_state(const SessionState& state, std::size_t kept_index) {
+  return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state.kept_count(), kept_index);
+}
+
 float log_sum_exp(std::span<const float> logits) {
   const float max = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;
@@ -57,40 +62,29 @@ std::size_t Logits::vocabulary_size() const {
   return state == nullptr ? 0 : state->loaded().vocabulary_size();
 }
 
-std::size_t Logits::position() const {
-  const auto state = session_.lock();
-  const bool valid = state != nullptr && state->epoch() == epoch_ && kept_index_ < state->kept_count();
-  return valid ? state->kept_position(kept_index_) + 1 : 0;
+template <typename Use>
+auto Logits::with_head(Use use) const -> decltype(use(std::declval<session::HeldLogits&>())) {
+  return guarded([&]() -> decltype(use(std::declval<session::HeldLogits&>())) {
+    const auto state = session_.lock();
+    if (state == nullptr) return make_error(ErrorCode::stale_handle, "the session of these logits has ended");
+    RILL_ASSIGN(const auto entry, state->enter());
+    if (state->epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
+    if (kept_index_ >= state->kept_count()) return no_hidden_state(*state, kept_index_);
+    session::HeldLogits head(*state, kept_index_);
+    return use(head);
+  });
 }
 
-Result<std::shared_ptr<SessionState>> Logits::locked() const {
-  auto state = session_.lock();
-  if (state == nullptr) return make_error(ErrorCode::stale_handle, "the session of these logits has ended");
-  if (state->epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
-  if (kept_index_ >= state->kept_count()) {
-    return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state->kept_count(), kept_index_);
-  }
-  return state;
+std::size_t Logits::position() const {
+  return with_head([](session::HeldLogits& head) -> Result<std::size_t> { return head.position(); }).value_or(0);
 }
 
 Result<void> Logits::all(std::span<float> out) const {
-  return guarded([&]() -> Result<void> {
-    RILL_ASSIGN(const auto state, locked());
-    if (out.size() != state->loaded().vocabulary_size()) {
-      return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(), state->loaded().vocabulary_size());
-    }
-    return model::head_logits(state->loaded(), state->kept_hidden(kept_index_), 1, out);
-  });
+  return with_head([&](session::HeldLogits& head) { return head.all(out); });
 }
 
 Result<void> Logits::rows(std::span<const Token> ids, std::span<float> out) const {
-  return guarded([&]() -> Result<void> {
-    RILL_ASSIGN(const auto state, locked());
-    if (out.size() != ids.size()) return make_error(ErrorCode::invalid_argument, "{} ids, but room for {} logits", ids.size(), out.size());
-    if (ids.empty()) return {};
-    RILL_TRY(state->check_tokens(ids));
-    return model::head_rows(state->loaded(), state->kept_hidden(kept_index_), ids, out);
-  });
+  return with_head([&](session::HeldLogits& head) { return head.rows(ids, out); });
 }
 
 Result<std::vector<float>> Logits::all() const {
@@ -122,8 +116,7 @@ std::uint64_t Session::kv_bytes() const { return state_->kv_bytes(); }
 
 Result<void> Session::feed(std::span<const Token> tokens, const FeedOptions& options) {
   return guarded([&]() -> Result<void> {
-    const SessionState::Entry entry(*state_);
-    RILL_TRY(entry.check());
+    RILL_ASSIGN(const auto entry, state_->enter());
     const SessionState::Append append{state_.get(), tokens, &options.keep};
     return SessionState::append({&append, 1}, options.stop, options.progress);
   });
@@ -132,9 +125,8 @@ Result<void> Session::feed(std::span<const Token> tokens, const FeedOptions& opt
 Result<void> Session::feed(Token token) { return feed({&token, 1}); }
 
 Result<Logits> Session::logits(std::size_t kept_index) const {
-  if (kept_index >= state_->kept_count()) {
-    return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state_->kept_count(), kept_index);
-  }
+  RILL_ASSIGN(const auto entry, state_->enter());
+  if (kept_index >= state_->kept_count()) return no_hidden_state(*state_, kept_index);
   return Logits(state_, state_->epoch(), kept_index);
 }
 
@@ -145,16 +137,14 @@ Logits Session::logits() const {
 
 Result<void> Session::truncate(std::size_t length, TruncateOptions options) {
   return guarded([&]() -> Result<void> {
-    const SessionState::Entry entry(*state_);
-    RILL_TRY(entry.check());
+    RILL_ASSIGN(const auto entry, state_->enter());
     return state_->truncate(length, options.refill);
   });
 }
 
 Result<Session> Session::fork() const {
   return guarded([&]() -> Result<Session> {
-    const SessionState::Entry entry(*state_);
-    RILL_TRY(entry.check());
+    RILL_ASSIGN(const auto entry, state_->enter());
     RILL_ASSIGN(auto forked, state_->fork());
     return Session(std::move(forked));
   });
@@ -162,8 +152,8 @@ Result<Session> Session::fork() const {
 
 Result<std::vector<float>> Session::score(std::span<const Token> tokens, const StopToken& stop) const {
   return guarded([&]() -> Result<std::vector<float>> {
-    const SessionState::Entry entry(*state_);
-    RILL_TRY(entry.check());
+    RILL_ASSIGN(const auto entry, state_->enter());
+    const ScopedFloatMode float_mode;
     RILL_ASSIGN(const std::vector<float> hidden, state_->hidden_states(tokens, stop));
     const std::size_t n = state_->loaded().config.embedding_length;
     const std::size_t vocabulary = state_->loaded().vocabulary_size();
@@ -177,7 +167,9 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
       RILL_TRY(model::head_logits(state_->loaded(), hidden.data() + first * n, rows, out));
       for (std::size_t row = 0; row < rows; ++row) {
         const auto one = out.subspan(row * vocabulary, vocabulary);
-        scores.push_back(one[static_cast<std::size_t>(tokens[first + row + 1])] - log_sum_exp(one));
+        const float score = one[static_cast<std::size_t>(tokens[first + row + 1])] - log_sum_exp(one);
+        if (!std::isfinite(score)) return make_error(ErrorCode::non_finite, "the logits at position {} are not finite", first + row);
+        scores.push_back(score);
       }
     }
     return scores;
@@ -186,6 +178,7 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
 
 Result<Generation> Session::generate(std::string_view prompt, GenerateOptions options) {
   return guarded([&]() -> Result<Generation> {
+    RILL_ASSIGN(const auto entry, state_->enter());
     const Duration start = state_->options().clock();
     const AddSpecial add_special = length() == 0 ? options.add_special : AddSpecial::never;
     RILL_ASSIGN(std::vector<Token> tokens, encode_prompt(model(), prompt, add_special, options.parse_special));
@@ -197,6 +190,7 @@ Result<Generation> Session::generate(std::string_view prompt, GenerateOptions op
 
 Result<Generation> Session::generate(std::span<const Token> prompt, GenerateOptions options) {
   return guarded([&]() -> Result<Generation> {
+    RILL_ASSIGN(const auto entry, state_->enter());
     const Duration start = state_->options().clock();
     RILL_ASSIGN(auto state, session::GenerationState::start(state_, {prompt.begin(), prompt.end()}, std::move(options), start, {}));
     return Generation(std::move(state));
@@ -212,13 +206,14 @@ Result<std::vector<std::vector<float>>> Session::embed(std::string_view text, co
 
 Result<std::vector<std::vector<float>>> Session::embed(std::span<const Token> tokens, const EmbedOptions& options) const {
   return guarded([&]() -> Result<std::vector<std::vector<float>>> {
-    const SessionState::Entry entry(*state_);
-    RILL_TRY(entry.check());
+    RILL_ASSIGN(const auto entry, state_->enter());
     const auto declared = state_->loaded().config.pooling;
     if (!options.pooling && !declared) {
       return make_error(ErrorCode::invalid_argument, "the model declares no pooling: name one in EmbedOptions::pooling");
     }
+    const ScopedFloatMode float_mode;
     const Pooling pooling = options.pooling.value_or(declared.value_or(Pooling::none));
+    if (pooling > Pooling::last) return make_error(ErrorCode::invalid_argument, "pooling is not one of none, mean, cls, last");
     RILL_ASSIGN(const std::vector<float> hidden, state_->hidden_states(tokens, options.stop));
     const std::size_t n = state_->loaded().config.embedding_length;
     std::vector<std::vector<float>> vectors;
@@ -252,10 +247,9 @@ Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop) 
     if (std::adjacent_find(states.begin(), states.end()) != states.end()) {
       return make_error(ErrorCode::invalid_argument, "a session is in the batch twice");
     }
-    std::vector<std::unique_ptr<SessionState::Entry>> entries;
+    std::vector<SessionState::Entry> entries;
     for (SessionState* state : states) {
-      entries.push_back(std::make_unique<SessionState::Entry>(*state));
-      RILL_TRY(entries.back()->check());
+      RILL_ASSIGN(entries.emplace_back(), state->enter());
     }
     return SessionState::append(appends, stop, {});
   });

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "model/head.h"
 
 namespace rill::session {
 namespace {
@@ -45,6 +46,12 @@ Result<std::vector<std::size_t>> kept_indices(const Keep& keep, std::size_t coun
     }
   }
   return keep.positions;
+}
+
+// Makes room for `count` more, geometrically, so that the append itself cannot fail.
+void grow(std::vector<Token>& tokens, std::size_t count) {
+  const std::size_t size = tokens.size() + count;
+  if (size > tokens.capacity()) tokens.reserve(std::max(size, 2 * tokens.capacity()));
 }
 
 }  // namespace
@@ -92,6 +99,7 @@ void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> k
 
 Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress) {
   const std::size_t n = appends.front().state->loaded().config.embedding_length;
+  std::vector<std::vector<Token>> tokens;  // copies: the caller's may lie in a session that is about to grow
   std::vector<model::Segment> segments;
   std::vector<std::vector<std::size_t>> kept;
   std::vector<std::vector<float>> hidden;
@@ -104,11 +112,12 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
     }
     RILL_ASSIGN(kept.emplace_back(), kept_indices(*item.keep, item.tokens.size()));
     hidden.emplace_back(kept.back().size() * n);
+    tokens.emplace_back(item.tokens.begin(), item.tokens.end());
   }
   for (std::size_t i = 0; i < appends.size(); ++i) {
     SessionState& state = *appends[i].state;
-    segments.push_back({appends[i].tokens, state.tokens_.size(), &state.cache_, kept[i], hidden[i].data()});
-    state.tokens_.reserve(state.tokens_.size() + appends[i].tokens.size());
+    segments.push_back({tokens[i], state.tokens_.size(), &state.cache_, kept[i], hidden[i].data()});
+    grow(state.tokens_, tokens[i].size());
   }
 
   RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
@@ -121,7 +130,7 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
   for (std::size_t i = 0; i < appends.size(); ++i) {
     SessionState& state = *appends[i].state;
     const std::size_t before = state.tokens_.size();
-    state.tokens_.insert(state.tokens_.end(), appends[i].tokens.begin(), appends[i].tokens.end());
+    state.tokens_.insert(state.tokens_.end(), tokens[i].begin(), tokens[i].end());
     state.cache_.commit(state.tokens_.size());
     for (std::size_t& index : kept[i]) index += before;
     state.changed(std::move(hidden[i]), std::move(kept[i]));
@@ -184,6 +193,20 @@ Result<std::vector<float>> SessionState::hidden_states(std::span<const Token> to
   RILL_ASSIGN(model::Forward * work, forward());
   RILL_TRY(work->run({&segment, 1}, stop, {}));
   return hidden;
+}
+
+Result<void> HeldLogits::all(std::span<float> out) const {
+  if (out.size() != vocabulary_size()) {
+    return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(), vocabulary_size());
+  }
+  return model::head_logits(state_.loaded(), state_.kept_hidden(kept_index_), 1, out);
+}
+
+Result<void> HeldLogits::rows(std::span<const Token> ids, std::span<float> out) const {
+  if (out.size() != ids.size()) return make_error(ErrorCode::invalid_argument, "{} ids, but room for {} logits", ids.size(), out.size());
+  if (ids.empty()) return {};
+  RILL_TRY(state_.check_tokens(ids));
+  return model::head_rows(state_.loaded(), state_.kept_hidden(kept_index_), ids, out);
 }
 
 }  // namespace rill::session

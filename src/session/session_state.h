@@ -24,24 +24,16 @@ class SessionState {
                kv::SequenceCache cache)
       : model_(std::move(model)), options_(options), pool_(std::move(pool)), cache_(std::move(cache)) {}
 
-  // Held by every public call that reads or changes the session. False if another thread is inside one.
-  class Entry {
-   public:
-    explicit Entry(const SessionState& state) : state_(state), entered_(!state.busy_.exchange(true, std::memory_order_acquire)) {}
-    ~Entry() {
-      if (entered_) state_.busy_.store(false, std::memory_order_release);
-    }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-    Result<void> check() const {
-      if (entered_) return {};
-      return Error{ErrorCode::busy, "the session is in use by another thread"};
-    }
-
-   private:
-    const SessionState& state_;
-    bool entered_;
+  // Held by every public call that reads or changes the session. `busy` if another thread is inside one, or this thread is and
+  // calls again from a callback.
+  struct Leave {
+    void operator()(const SessionState* state) const noexcept { state->busy_.store(false, std::memory_order_release); }
   };
+  using Entry = std::unique_ptr<const SessionState, Leave>;
+  Result<Entry> enter() const {
+    if (busy_.exchange(true, std::memory_order_acquire)) return Error{ErrorCode::busy, "the session is inside another call"};
+    return Entry(this);
+  }
 
   struct Append {
     SessionState* state;
@@ -85,6 +77,21 @@ class SessionState {
   std::uint64_t epoch_ = 0;                  // counts changes: what handles compare
   mutable std::optional<model::Forward> forward_;  // scratch memory, made at the first use
   mutable std::atomic<bool> busy_{false};
+};
+
+// The LM head over a kept hidden state of a session that the caller has entered.
+class HeldLogits final : public LogitsSource {
+ public:
+  HeldLogits(const SessionState& state, std::size_t kept_index) : state_(state), kept_index_(kept_index) {}
+
+  std::size_t vocabulary_size() const override { return state_.loaded().vocabulary_size(); }
+  std::size_t position() const override { return state_.kept_position(kept_index_) + 1; }
+  Result<void> all(std::span<float> out) const override;
+  Result<void> rows(std::span<const Token> ids, std::span<float> out) const override;
+
+ private:
+  const SessionState& state_;
+  std::size_t kept_index_;
 };
 
 }  // namespace rill::session
