@@ -15,8 +15,12 @@ class Writer {
 
   GgufWriter write() {
     add_metadata();
-    add_vocabulary(writer_, tiny_vocabulary(options_.tokenizer, options_.vocabulary), !gemma());
-    matrix("token_embd", options_.vocabulary, options_.embedding);
+    const std::size_t extra = options_.extra_controls.size() + options_.extra_tokens.size();
+    TinyVocabulary vocabulary = tiny_vocabulary(options_.tokenizer, options_.vocabulary - extra);
+    for (const std::string& token : options_.extra_controls) add_token(vocabulary, token, true);
+    for (const std::string& token : options_.extra_tokens) add_token(vocabulary, token, false);
+    add_vocabulary(writer_, vocabulary, !gemma());
+    matrix("token_embd", options_.embedding_rows != 0 ? options_.embedding_rows : options_.vocabulary, options_.embedding);
     for (std::uint32_t i = 0; i < options_.layers; ++i) add_layer("blk." + std::to_string(i) + ".");
     norm("output_norm", options_.embedding);
     if (!options_.tied_head) matrix("output", options_.vocabulary, options_.embedding);

@@ -23,12 +23,15 @@ struct TinyModelOptions {
   std::uint32_t head_dim = 16;
   std::uint32_t feed_forward = 96;
   std::uint32_t vocabulary = 390;  // no multiple of 16, so that the last group of packed rows is not full
+  std::uint32_t embedding_rows = 0;  // other than the vocabulary; 0: as many
   std::uint32_t context = 512;
   std::uint32_t sliding_window = 0;         // tokens, itself included; gemma3
   ElementType matrices = ElementType::f32;  // of all matrices; norms are always f32
   bool tied_head = true;                    // false adds output.weight
   bool rope_frequencies = false;            // adds rope_freqs.weight, as Llama 3.x has it
   TinyTokenizer tokenizer = TinyTokenizer::bpe;
+  std::vector<std::string> extra_tokens = {};    // the last of the vocabulary, as plain text
+  std::vector<std::string> extra_controls = {};  // before them: control tokens
   std::uint64_t seed = 1;
 };
 

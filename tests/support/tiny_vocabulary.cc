@@ -97,6 +97,22 @@ TinyVocabulary tiny_vocabulary(TinyTokenizer kind, std::size_t size) {
   return builder.fill(size);
 }
 
+void add_token(TinyVocabulary& vocabulary, std::string_view text, bool control) {
+  std::string spelled;
+  for (const char byte : text) {
+    if (control) {
+      spelled += byte;
+    } else if (vocabulary.kind == TinyTokenizer::bpe) {
+      spelled += byte_stand_in(static_cast<unsigned char>(byte));
+    } else {
+      spelled += byte == ' ' ? std::string(kBlank) : std::string(1, byte);
+    }
+  }
+  vocabulary.tokens.push_back(std::move(spelled));
+  vocabulary.types.push_back(control ? 3 : 1);
+  vocabulary.scores.push_back(-1000);
+}
+
 void add_vocabulary(GgufWriter& writer, const TinyVocabulary& vocabulary, bool space_prefix) {
   const bool bpe = vocabulary.kind == TinyTokenizer::bpe;
   writer.add("tokenizer.ggml.model", bpe ? "gpt2" : "llama");

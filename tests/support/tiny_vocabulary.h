@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/gguf_writer.h"
@@ -27,6 +28,8 @@ struct TinyVocabulary {
 // kTinyVocabularyMin; merged tokens fill it up.
 inline constexpr std::size_t kTinyVocabularyMin = 6 + 256 + 95;
 TinyVocabulary tiny_vocabulary(TinyTokenizer kind, std::size_t size);
+// One more token that stands for `text`.
+void add_token(TinyVocabulary& vocabulary, std::string_view text, bool control);
 
 // Writes the vocabulary, its special ids and a ChatML template. BPE adds no BOS; SPM adds it, and a blank before the
 // text where `space_prefix` says so.

@@ -1,0 +1,142 @@
+// Sessions on several threads over one model.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "support/scripted.h"
+
+namespace rill {
+namespace {
+
+using test::some_tokens;
+
+std::shared_ptr<const Model> model() {
+  test::TinyModelOptions options = test::tiny_options("gemma3");
+  return test::load_bytes(test::make_tiny_model(options), {.threads = 2});
+}
+
+GenerateOptions sampled(std::uint64_t seed) {
+  GenerateOptions options{.max_tokens = 12};
+  options.sampling.seed = seed;
+  options.end_tokens = std::vector<Token>{};
+  return options;
+}
+
+TEST(ThreadsTest, SessionsOnTheirOwnThreadsGiveWhatEachGivesAlone) {
+  const auto shared = model();
+  const auto run = [&](unsigned i) {
+    Session session = Session::create(shared, {.prefill_chunk = 8}).value();
+    auto result = session.generate(some_tokens(20 + i, i), sampled(i)).value().finish().value().tokens;
+    const auto scores = session.score(some_tokens(9, i)).value();
+    return std::pair(result, scores);
+  };
+  std::vector<std::pair<std::vector<Token>, std::vector<float>>> alone, together(4);
+  for (unsigned i = 0; i < 4; ++i) alone.push_back(run(i));
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) threads.emplace_back([&, i] { together[i] = run(i); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(together, alone);
+}
+
+TEST(ThreadsTest, ForksThatSharePagesRunOnTheirOwnThreads) {
+  const auto shared = model();
+  Session parent = Session::create(shared).value();
+  parent.feed(some_tokens(37)).value();
+  std::vector<Session> forks;
+  for (int i = 0; i < 3; ++i) forks.push_back(parent.fork().value());
+  std::vector<std::vector<Token>> results(3);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] { results[i] = forks[i].generate(some_tokens(5), sampled(7)).value().finish().value().tokens; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+  EXPECT_EQ(parent.length(), 37u);
+}
+
+TEST(ThreadsTest, A02OneSessionFromTwoThreadsIsBusyAndUnharmed) {
+  const auto shared = model();
+  Session session = Session::create(shared, {.prefill_chunk = 4}).value();
+  session.feed(some_tokens(30)).value();
+  // The first thread stands inside a feed until the second has tried everything.
+  std::atomic<int> stage{0};
+  std::thread second([&] {
+    while (stage.load() == 0) std::this_thread::yield();
+    const auto is_busy = [](const auto& result) { return !result && result.error().code == ErrorCode::busy; };
+    EXPECT_TRUE(is_busy(session.feed(3)));
+    EXPECT_TRUE(is_busy(session.truncate(0)));
+    EXPECT_TRUE(is_busy(session.fork()));
+    EXPECT_TRUE(is_busy(session.logits(0)));
+    EXPECT_TRUE(is_busy(session.score(some_tokens(3))));
+    EXPECT_TRUE(is_busy(session.embed(some_tokens(3), {.pooling = Pooling::mean})));
+    EXPECT_TRUE(is_busy(session.generate("x")));
+    EXPECT_TRUE(is_busy(session.generate(some_tokens(3))));
+    const std::vector<Token> tokens = some_tokens(3);
+    const FeedItem items[] = {{&session, tokens, {}}};
+    EXPECT_TRUE(is_busy(feed_batch(items)));
+    stage.store(2);
+  });
+  session.feed(some_tokens(8, 2), {.progress = [&](std::size_t, std::size_t) {
+                 stage.store(stage.load() == 0 ? 1 : stage.load());
+                 while (stage.load() < 2) std::this_thread::yield();
+               }}).value();
+  second.join();
+  Session fresh = Session::create(shared).value();
+  fresh.feed(some_tokens(30)).value();
+  fresh.feed(some_tokens(8, 2)).value();
+  EXPECT_EQ(session.logits().all().value(), fresh.logits().all().value());
+}
+
+TEST(ThreadsTest, A02GenerationsThatFightForASessionEndInBusyOrStale) {
+  const auto shared = model();
+  Session session = Session::create(shared).value();
+  std::atomic<int> finished{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        auto generation = session.generate(some_tokens(3, i), sampled(i));
+        if (!generation) {
+          EXPECT_EQ(generation.error().code, ErrorCode::busy);
+          continue;
+        }
+        const auto result = generation->finish();
+        if (result) {
+          EXPECT_EQ(result->tokens.size(), 12u);
+          ++finished;
+        } else {
+          EXPECT_TRUE(result.error().code == ErrorCode::busy || result.error().code == ErrorCode::stale_handle) << result.error().message;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<Token> held(session.tokens().begin(), session.tokens().end());
+  session.feed(4).value();
+  if (held.empty()) return;
+  Session fresh = Session::create(shared).value();
+  fresh.feed(held).value();
+  fresh.feed(4).value();
+  EXPECT_EQ(session.logits().all().value(), fresh.logits().all().value());
+}
+
+TEST(ThreadsTest, AStopFromAnotherThreadEndsAFeed) {
+  const auto shared = model();
+  Session session = Session::create(shared, {.prefill_chunk = 1}).value();
+  StopSource source;
+  std::atomic<bool> begun{false};
+  std::thread stopper([&] {
+    while (!begun.load()) std::this_thread::yield();
+    source.request_stop();
+  });
+  const auto fed = session.feed(some_tokens(500), {.stop = source.token(), .progress = [&](std::size_t, std::size_t) { begun.store(true); }});
+  stopper.join();
+  ASSERT_FALSE(fed);
+  EXPECT_EQ(fed.error().code, ErrorCode::cancelled);
+  EXPECT_EQ(session.length(), 0u);
+}
+
+}  // namespace
+}  // namespace rill
