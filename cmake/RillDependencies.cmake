@@ -20,7 +20,6 @@ function(rill_header_only name header repository tag subdirectory)
 endfunction()
 
 rill_header_only(FMT fmt/format.h https://github.com/fmtlib/fmt.git 9.1.0 include)
-target_compile_definitions(rill_dependencies INTERFACE FMT_HEADER_ONLY=1)  # no fmt symbol is left to find at link time
 rill_header_only(HIGHWAY hwy/highway.h https://github.com/google/highway.git 1.0.7 .)  # dispatch is ours: no libhwy
 rill_header_only(JSON nlohmann/json.hpp https://github.com/nlohmann/json.git v3.11.2 include)
 rill_header_only(XXHASH xxhash.h https://github.com/Cyan4973/xxHash.git v0.8.1 .)

@@ -30,6 +30,6 @@ const char* to_string(ErrorCode code) noexcept {
 }
 
 ErrorException::ErrorException(Error error)
-    : std::runtime_error(fmt::format("{}: {}", to_string(error.code), error.message)), error_(std::move(error)) {}
+    : std::runtime_error(format("{}: {}", to_string(error.code), error.message)), error_(std::move(error)) {}
 
 }  // namespace rill

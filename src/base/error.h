@@ -1,19 +1,18 @@
 // Formatted errors, and the guard that turns exceptions into errors at the library's boundary.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "base/format.h"
 #include "rill/result.h"
 
 namespace rill {
 
 template <typename... Args>
 Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  return Error{code, fmt::format(format, std::forward<Args>(args)...)};
+  return Error{code, rill::format(format, std::forward<Args>(args)...)};
 }
 
 // Runs `body`, which returns a Result, and turns whatever is thrown inside into its error. Every public entry that

@@ -31,13 +31,13 @@ Value Runtime::method(const Builtin& builtin, const Value& self) {
 
 Value Runtime::no_attribute(const Value& object, std::string_view name) {
   const char* type = object.is(Kind::none) ? "None" : type_name(object);
-  return heap_.undefined(fmt::format("'{}{}' has no attribute '{}'", type, object.is(Kind::none) ? "" : " object", name));
+  return heap_.undefined(format("'{}{}' has no attribute '{}'", type, object.is(Kind::none) ? "" : " object", name));
 }
 
 // The attribute proper, without a fall back to elements. Undefined without an object: there is none.
 Value Runtime::object_attribute(const Value& object, std::string_view name) {
   if (name.starts_with("__")) {
-    return heap_.undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe", name, type_name(object)));
+    return heap_.undefined(format("access to attribute '{}' of '{}' object is unsafe", name, type_name(object)));
   }
   switch (object.kind) {
     case Kind::loop: return loop_attribute(*static_cast<Loop*>(object.object), name);
@@ -62,7 +62,7 @@ Value Runtime::object_attribute(const Value& object, std::string_view name) {
   switch (missing_method(object.kind, name)) {
     case Missing::no: return Value();
     case Missing::unsafe:
-      return heap_.undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe", name, type_name(object)));
+      return heap_.undefined(format("access to attribute '{}' of '{}' object is unsafe", name, type_name(object)));
     case Missing::unsupported: break;
   }
   fail(ErrorCode::unsupported, "the attribute '{}' of '{}' is unsupported", name, type_name(object));
@@ -98,7 +98,7 @@ Value Runtime::item(const Value& object, const Value& key) {
     if (!found.is(Kind::undefined) || found.object != nullptr) return found;
     return no_attribute(object, key.view());
   }
-  return heap_.undefined(fmt::format("{} object has no such element", type_name(object)));
+  return heap_.undefined(format("{} object has no such element", type_name(object)));
 }
 
 Value Runtime::path(const Value& object, const Value& attribute) {

@@ -50,7 +50,7 @@ Value Runtime::lookup(std::string_view name) {
     return method(*builtin, Value());
   }
   if (name == "lipsum" || name == "self") fail(ErrorCode::unsupported, "'{}' is unsupported", name);
-  return heap_.undefined(fmt::format("'{}' is undefined", name));
+  return heap_.undefined(format("'{}' is undefined", name));
 }
 
 Value Runtime::evaluate_items(const Node& n) {

@@ -40,11 +40,11 @@ void add_padded(Builder& out, const Spec& spec, const Text& body, std::size_t si
 
 std::string integer_digits(std::uint64_t magnitude, const Spec& spec) {
   switch (spec.type) {
-    case 'x': return (spec.alternate ? "0x" : "") + fmt::format("{:x}", magnitude);
-    case 'X': return (spec.alternate ? "0X" : "") + fmt::format("{:X}", magnitude);
-    case 'o': return (spec.alternate ? "0o" : "") + fmt::format("{:o}", magnitude);
-    case 'b': return (spec.alternate ? "0b" : "") + fmt::format("{:b}", magnitude);
-    default: return fmt::format("{}", magnitude);
+    case 'x': return (spec.alternate ? "0x" : "") + format("{:x}", magnitude);
+    case 'X': return (spec.alternate ? "0X" : "") + format("{:X}", magnitude);
+    case 'o': return (spec.alternate ? "0o" : "") + format("{:o}", magnitude);
+    case 'b': return (spec.alternate ? "0b" : "") + format("{:b}", magnitude);
+    default: return format("{}", magnitude);
   }
 }
 
@@ -54,15 +54,15 @@ std::string real_digits(double magnitude, const Spec& spec) {
   if (std::isinf(magnitude)) return upper ? "INF" : "inf";
   const std::size_t precision = spec.precision.value_or(6);
   switch (spec.type) {
-    case 'e': return fmt::format("{:.{}e}", magnitude, precision);
-    case 'E': return fmt::format("{:.{}E}", magnitude, precision);
-    case 'g': return fmt::format("{:.{}g}", magnitude, precision);
-    case 'G': return fmt::format("{:.{}G}", magnitude, precision);
-    case '%': return fmt::format("{:.{}f}%", magnitude * 100, precision);
+    case 'e': return format("{:.{}e}", magnitude, precision);
+    case 'E': return format("{:.{}E}", magnitude, precision);
+    case 'g': return format("{:.{}g}", magnitude, precision);
+    case 'G': return format("{:.{}G}", magnitude, precision);
+    case '%': return format("{:.{}f}%", magnitude * 100, precision);
     case 0:
       if (spec.precision) fail(ErrorCode::unsupported, "a precision without a type is unsupported for a float");
       return format_real(magnitude);
-    default: return fmt::format("{:.{}f}", magnitude, precision);
+    default: return format("{:.{}f}", magnitude, precision);
   }
 }
 
@@ -392,7 +392,7 @@ Value strftime_now(Runtime& runtime, const Value&, const Params& params) {
   const std::string_view day = kDays[static_cast<std::size_t>(std::clamp(now.tm_wday, 0, 6))];
   const std::string_view month = kMonths[static_cast<std::size_t>(std::clamp(now.tm_mon, 0, 11))];
   const int hour12 = now.tm_hour % 12 == 0 ? 12 : now.tm_hour % 12;
-  const auto number = [](int value, bool padded) { return fmt::format(fmt::runtime(padded ? "{:02}" : "{}"), value); };
+  const auto number = [](int value, bool padded) { return padded ? rill::format("{:02}", value) : rill::format("{}", value); };
   Builder out(runtime.budget());
   for (std::size_t i = 0; i < format.bytes.size(); ++i) {
     if (format.bytes[i] != '%') {
@@ -411,13 +411,13 @@ Value strftime_now(Runtime& runtime, const Value&, const Params& params) {
       case 'd': text = number(now.tm_mday, padded); break;
       case 'H': text = number(now.tm_hour, padded); break;
       case 'I': text = number(hour12, padded); break;
-      case 'j': text = padded ? fmt::format("{:03}", now.tm_yday + 1) : fmt::format("{}", now.tm_yday + 1); break;
+      case 'j': text = padded ? rill::format("{:03}", now.tm_yday + 1) : rill::format("{}", now.tm_yday + 1); break;
       case 'm': text = number(now.tm_mon + 1, padded); break;
       case 'M': text = number(now.tm_min, padded); break;
       case 'p': text = now.tm_hour < 12 ? "AM" : "PM"; break;
       case 'S': text = number(now.tm_sec, padded); break;
       case 'y': text = number(now.tm_year % 100, padded); break;
-      case 'Y': text = fmt::format("{}", now.tm_year + 1900); break;
+      case 'Y': text = rill::format("{}", now.tm_year + 1900); break;
       case '%': text = "%"; break;
       default: fail(ErrorCode::unsupported, "the strftime directive '%{}' is unsupported", format.bytes[i]);
     }

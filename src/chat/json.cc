@@ -138,7 +138,7 @@ class JsonWriter {
     switch (value.kind) {
       case Kind::none: return "null";
       case Kind::boolean: return value.boolean ? "true" : "false";
-      case Kind::integer: return fmt::format("{}", value.integer);
+      case Kind::integer: return format("{}", value.integer);
       case Kind::real:
         if (std::isnan(value.real)) return "NaN";
         if (std::isinf(value.real)) return value.real < 0 ? "-Infinity" : "Infinity";
@@ -229,8 +229,8 @@ class JsonWriter {
     }
     const bool keeps = c >= 0x20 && (c < 0x7F || c >= kInvalid || !ensure_ascii);
     if (keeps) return "";
-    if (c < 0x10000) return fmt::format("\\u{:04x}", c);
-    return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
+    if (c < 0x10000) return format("\\u{:04x}", c);
+    return format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
   }
 
   Builder& out_;

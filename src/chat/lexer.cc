@@ -332,7 +332,7 @@ void Lexer::lex_operator(Lexeme& out) {
   const char c = found->front();
   if (c == '(' || c == '[' || c == '{') open_.push_back(c == '(' ? ')' : c == '[' ? ']' : '}');
   if (c == ')' || c == ']' || c == '}') {
-    if (open_.empty() || open_.back() != c) error(offset_, fmt::format("unexpected '{}'", c));
+    if (open_.empty() || open_.back() != c) error(offset_, format("unexpected '{}'", c));
     open_.pop_back();
   }
   out.kind = TokenKind::op;

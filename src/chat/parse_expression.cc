@@ -39,7 +39,7 @@ NodeId Parser::parse_tuple(bool conditional, bool in_parentheses, std::string_vi
     is_tuple = true;
   }
   if (!is_tuple && !items.empty()) return items.front();
-  if (!is_tuple && !in_parentheses) error(fmt::format("expected an expression, got {}", describe()));
+  if (!is_tuple && !in_parentheses) error(format("expected an expression, got {}", describe()));
   return add(NodeKind::tuple, at_line, std::move(items));
 }
 
@@ -188,7 +188,7 @@ NodeId Parser::parse_primary() {
         use.caller = use.caller || node.text == "caller";
       }
       break;
-    default: error(fmt::format("expected an expression, got {}", describe()));
+    default: error(format("expected an expression, got {}", describe()));
   }
   return add(std::move(node));
 }
@@ -257,7 +257,7 @@ NodeId Parser::parse_subscript(NodeId node) {
   const std::uint32_t at_line = line();
   if (skip_op(".")) {
     if (at(TokenKind::name)) return add(NodeKind::attribute, at_line, {node}, advance().text);
-    if (!at(TokenKind::integer)) error(fmt::format("expected a name or a number, got {}", describe()));
+    if (!at(TokenKind::integer)) error(format("expected a name or a number, got {}", describe()));
     const NodeId key = parse_primary();
     return add(NodeKind::item, at_line, {node, key});
   }
@@ -324,7 +324,7 @@ NodeId Parser::parse_filter(NodeId input) {
   const std::size_t offset = current_.offset;
   node.text = expect_name();
   if (find_filter(node.text) == nullptr) {
-    error_at(offset, ErrorCode::unsupported, fmt::format("the filter '{}' is unsupported", node.text));
+    error_at(offset, ErrorCode::unsupported, format("the filter '{}' is unsupported", node.text));
   }
   if (at_op("(")) parse_arguments(node);
   return add(std::move(node));
@@ -345,7 +345,7 @@ NodeId Parser::parse_test(NodeId input) {
   const std::size_t offset = current_.offset;
   node.text = expect_name();
   if (find_test(node.text) == nullptr) {
-    error_at(offset, ErrorCode::unsupported, fmt::format("the test '{}' is unsupported", node.text));
+    error_at(offset, ErrorCode::unsupported, format("the test '{}' is unsupported", node.text));
   }
   const bool starts_argument = at(TokenKind::string) || at(TokenKind::integer) || at(TokenKind::real) || at_op("[") ||
                                at_op("{") ||

@@ -10,7 +10,7 @@ namespace rill::chat {
 Parser::Depth::Depth(Parser& parser) : parser_(parser) {
   if (parser.depth_ >= parser.program_.limits.nesting_depth) {
     parser.error_at(parser.current_.offset, ErrorCode::limit_exceeded,
-                    fmt::format("nested deeper than the limit nesting_depth = {}", parser.program_.limits.nesting_depth));
+                    format("nested deeper than the limit nesting_depth = {}", parser.program_.limits.nesting_depth));
   }
   ++parser.depth_;
 }
@@ -26,7 +26,7 @@ std::string Parser::describe() const {
     case TokenKind::block_end: return "'%}'";
     case TokenKind::print_end: return "'}}'";
     case TokenKind::name:
-    case TokenKind::op: return fmt::format("'{}'", current_.text);
+    case TokenKind::op: return format("'{}'", current_.text);
     default: return "a literal";
   }
 }
@@ -60,16 +60,16 @@ bool Parser::skip_name(std::string_view name) {
 }
 
 void Parser::expect_op(std::string_view op) {
-  if (!skip_op(op)) error(fmt::format("expected '{}', got {}", op, describe()));
+  if (!skip_op(op)) error(format("expected '{}', got {}", op, describe()));
 }
 
 void Parser::expect(TokenKind kind, std::string_view what) {
-  if (!at(kind)) error(fmt::format("expected {}, got {}", what, describe()));
+  if (!at(kind)) error(format("expected {}, got {}", what, describe()));
   advance();
 }
 
 std::string Parser::expect_name() {
-  if (!at(TokenKind::name)) error(fmt::format("expected a name, got {}", describe()));
+  if (!at(TokenKind::name)) error(format("expected a name, got {}", describe()));
   return advance().text;
 }
 
@@ -123,13 +123,13 @@ NodeId Parser::parse_block(std::initializer_list<std::string_view> ends, std::st
     }
   }
   if (ends.size() != 0) {
-    error_at(begin, ErrorCode::malformed, fmt::format("the block that starts here has no {}", *(ends.end() - 1)));
+    error_at(begin, ErrorCode::malformed, format("the block that starts here has no {}", *(ends.end() - 1)));
   }
   return add(std::move(block));
 }
 
 NodeId Parser::parse_statement() {
-  if (!at(TokenKind::name)) error(fmt::format("expected a tag's name, got {}", describe()));
+  if (!at(TokenKind::name)) error(format("expected a tag's name, got {}", describe()));
   const std::string tag = current_.text;
   const std::uint32_t at_line = line();
   if (tag == "if") return parse_if();
@@ -141,7 +141,7 @@ NodeId Parser::parse_statement() {
   if (tag == "with") return parse_with();
   if (tag == "print") return parse_print();
   if (tag == "break" || tag == "continue") {
-    if (loop_depth_ == 0) error(fmt::format("'{}' outside of a loop", tag));
+    if (loop_depth_ == 0) error(format("'{}' outside of a loop", tag));
     advance();
     return add(tag == "break" ? NodeKind::break_loop : NodeKind::continue_loop, at_line, {});
   }
@@ -153,9 +153,9 @@ NodeId Parser::parse_statement() {
     return add(NodeKind::scope, at_line, {body});
   }
   for (const char* known : {"block", "extends", "include", "import", "from", "autoescape", "do", "trans", "debug"}) {
-    if (tag == known) error_at(current_.offset, ErrorCode::unsupported, fmt::format("the tag '{}' is unsupported", tag));
+    if (tag == known) error_at(current_.offset, ErrorCode::unsupported, format("the tag '{}' is unsupported", tag));
   }
-  error(fmt::format("unknown tag '{}'", tag));
+  error(format("unknown tag '{}'", tag));
 }
 
 NodeId Parser::parse_if() {
@@ -175,7 +175,7 @@ NodeId Parser::parse_for() {
   const std::uint32_t at_line = line();
   advance();
   const NodeId target = parse_target(false, "in");
-  if (!skip_name("in")) error(fmt::format("expected 'in', got {}", describe()));
+  if (!skip_name("in")) error(format("expected 'in', got {}", describe()));
   const NodeId iterable = parse_tuple(false, false, "recursive");
   const NodeId filter = skip_name("if") ? parse_expression() : kNoNode;
   if (at_name("recursive")) error_at(current_.offset, ErrorCode::unsupported, "a recursive loop is unsupported");
@@ -228,7 +228,7 @@ NodeId Parser::parse_target_atom(bool with_member) {
   node.text = expect_name();
   for (const char* reserved : {"true", "false", "none", "True", "False", "None", "loop"}) {
     if (node.text == reserved) {
-      error_at(offset, ErrorCode::malformed, fmt::format("cannot assign to '{}'", node.text));
+      error_at(offset, ErrorCode::malformed, format("cannot assign to '{}'", node.text));
     }
   }
   if (with_member && skip_op(".")) {

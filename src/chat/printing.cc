@@ -29,11 +29,11 @@ void write_quoted(Builder& out, const Text& text) {
         case '\'': escape = "\\'"; break;
         default:
           if (c.value >= kInvalid) {
-            escape = fmt::format("\\x{:02x}", c.value - kInvalid);
+            escape = format("\\x{:02x}", c.value - kInvalid);
           } else if (c.value < 0x100) {
-            escape = fmt::format("\\x{:02x}", c.value);
+            escape = format("\\x{:02x}", c.value);
           } else {
-            escape = c.value < 0x10000 ? fmt::format("\\u{:04x}", c.value) : fmt::format("\\U{:08x}", c.value);
+            escape = c.value < 0x10000 ? format("\\u{:04x}", c.value) : format("\\U{:08x}", c.value);
           }
       }
       out.add(escape, text.tainted(i, i + c.length));
@@ -70,7 +70,7 @@ void write_sequence(Builder& out, const Value& value) {
   switch (value.kind) {
     case Kind::list: return write_items(out, sequence, "[", "]", value.untrusted);
     case Kind::tuple: return write_items(out, sequence, "(", sequence.items.size() == 1 ? ",)" : ")", value.untrusted);
-    default: return write_items(out, sequence, fmt::format("{}([", sequence.name), "])", value.untrusted);
+    default: return write_items(out, sequence, format("{}([", sequence.name), "])", value.untrusted);
   }
 }
 
@@ -100,7 +100,7 @@ void write_repr(Builder& out, const Value& value) {
     case Kind::undefined: out.add("Undefined"); return;
     case Kind::none: out.add("None", value.untrusted); return;
     case Kind::boolean: out.add(value.boolean ? "True" : "False", value.untrusted); return;
-    case Kind::integer: out.add(fmt::format("{}", value.integer), value.untrusted); return;
+    case Kind::integer: out.add(format("{}", value.integer), value.untrusted); return;
     case Kind::real: out.add(format_real(value.real), value.untrusted); return;
     case Kind::string: return write_quoted(out, value.text());
     case Kind::list:
@@ -109,8 +109,8 @@ void write_repr(Builder& out, const Value& value) {
     case Kind::dict: return write_dict(out, value.dict(), value.untrusted);
     case Kind::range: {
       const Range& range = value.range();
-      out.add(range.step == 1 ? fmt::format("range({}, {})", range.start, range.stop)
-                              : fmt::format("range({}, {}, {})", range.start, range.stop, range.step));
+      out.add(range.step == 1 ? format("range({}, {})", range.start, range.stop)
+                              : format("range({}, {}, {})", range.start, range.stop, range.step));
       return;
     }
     case Kind::name_space:

@@ -196,7 +196,7 @@ Value Runtime::call_macro(const Macro& macro, const Args& args) {
   for (std::size_t i = 0; i < count; ++i) {
     std::optional<Value> value = i < args.positional.size() ? args.positional[i] : take(n.names[i]);
     if (!value && i >= first_default) value = evaluate(n.kids[i - first_default + 1]);
-    if (!value) value = heap_.undefined(fmt::format("parameter '{}' was not provided", n.names[i]));
+    if (!value) value = heap_.undefined(format("parameter '{}' was not provided", n.names[i]));
     scope->set(n.names[i], *value);
   }
   if (n.wants_caller) {

@@ -380,7 +380,7 @@ Value to_real(Runtime& runtime, const Value& self, const Params& params) {
 double round_common(double value, std::int64_t precision) {
   if (!std::isfinite(value) || precision > 300) return value;
   if (precision >= 0) {
-    const std::string digits = fmt::format("{:.{}f}", value, precision);
+    const std::string digits = format("{:.{}f}", value, precision);
     double rounded = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), rounded);
     return rounded;

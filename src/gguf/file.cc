@@ -35,7 +35,7 @@ Result<Split> split_of(const Metadata& metadata) {
 
 // The ending that a file of a split model must have, e.g. "-00001-of-00003.gguf".
 std::string split_ending(std::uint32_t number, std::uint32_t count) {
-  return fmt::format("-{:05}-of-{:05}.gguf", number + 1, count);
+  return format("-{:05}-of-{:05}.gguf", number + 1, count);
 }
 
 Result<std::filesystem::path> sibling(const std::filesystem::path& first, std::uint32_t number, std::uint32_t count) {

@@ -43,13 +43,13 @@ class Reader {
  private:
   template <typename... Args>
   Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) const {
-    return make_error(code, "{}: {}", source_.name(), fmt::format(format, std::forward<Args>(args)...));
+    return make_error(code, "{}: {}", source_.name(), rill::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   Error tensor_error(ErrorCode code, const TensorInfo& tensor, fmt::format_string<Args...> format,
                      Args&&... args) const {
     return make_error(code, "{}: tensor '{}': {}", source_.name(), tensor.name,
-                      fmt::format(format, std::forward<Args>(args)...));
+                      rill::format(format, std::forward<Args>(args)...));
   }
 
   Result<void> read_header();
@@ -126,7 +126,7 @@ Error Reader::wrong_magic(std::string_view start) const {
     return error(ErrorCode::malformed, "an HTML or XML page, not a GGUF file: the download has failed");
   }
   std::string hex;
-  for (const char byte : start.substr(0, 4)) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  for (const char byte : start.substr(0, 4)) hex += format("{:02x}", static_cast<unsigned char>(byte));
   return error(ErrorCode::malformed, "not a GGUF file: it starts with the bytes {}", hex);
 }
 

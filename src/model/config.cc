@@ -20,7 +20,7 @@ class Reader {
  public:
   Reader(const gguf::Metadata& metadata, std::string_view prefix) : metadata_(metadata), prefix_(prefix) {}
 
-  std::string key(std::string_view name) const { return fmt::format("{}.{}", prefix_, name); }
+  std::string key(std::string_view name) const { return format("{}.{}", prefix_, name); }
   bool has(std::string_view name) const { return metadata_.find(key(name)) != nullptr; }
 
   // A count in [1, limit].

@@ -26,7 +26,7 @@ std::string describe_types(const Weights& weights) {
   std::sort(types.rbegin(), types.rend());
   std::string text;
   for (const auto& [bytes, type] : types) {
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", rill::info(type).name,
+    text += format("{}{} {:.0f} %", text.empty() ? "" : ", ", rill::info(type).name,
                         100.0 * static_cast<double>(bytes) / static_cast<double>(total));
   }
   return text;
@@ -58,7 +58,7 @@ ModelInfo describe(const LoadedModel& loaded) {
 // Absent keys stay absent; a key of the wrong type is an error of the file.
 template <typename T, typename Out>
 Result<void> read_optional(const gguf::Metadata& metadata, const char* name, Out& out) {
-  const std::string key = fmt::format("general.sampling.{}", name);
+  const std::string key = format("general.sampling.{}", name);
   if (metadata.find(key) == nullptr) return {};
   RILL_ASSIGN(const T value, metadata.get<T>(key));
   out = typename Out::value_type(value);

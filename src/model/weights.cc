@@ -124,7 +124,7 @@ Result<void> Loader::name_tensors() {
   weights_.layers.resize(config_.layers);
   for (std::size_t i = 0; i < config_.layers; ++i) {
     Layer& layer = weights_.layers[i];
-    const auto name = [&](const char* part) { return fmt::format("blk.{}.{}.weight", i, part); };
+    const auto name = [&](const char* part) { return format("blk.{}.{}.weight", i, part); };
     RILL_TRY(vector(name("attn_norm"), n, layer.attention_norm));
     RILL_TRY(matrix(name("attn_q"), config_.query_length(), n, layer.query));
     RILL_TRY(matrix(name("attn_k"), config_.kv_length(), n, layer.key));

@@ -26,7 +26,7 @@ class Dry final : public HistoryProcessor<Dry> {
     return history_.validate();
   }
   std::string describe() const override {
-    return fmt::format("dry(multiplier={}, base={}, allowed_length={}, {}, {} breakers)", options_.multiplier,
+    return format("dry(multiplier={}, base={}, allowed_length={}, {}, {} breakers)", options_.multiplier,
                        options_.base, options_.allowed_length, history_.describe(), options_.sequence_breakers.size());
   }
 

@@ -20,7 +20,7 @@ class BannedTokens final : public Clonable<LogitsProcessor, BannedTokens> {
   explicit BannedTokens(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   Result<void> validate() const override { return check_tokens("banned", tokens_); }
-  std::string describe() const override { return fmt::format("banned_tokens({} tokens)", tokens_.size()); }
+  std::string describe() const override { return format("banned_tokens({} tokens)", tokens_.size()); }
   bool allow(TokenSet& allowed) override {
     for (const Token token : tokens_) allowed.remove(token);
     return !tokens_.empty();
@@ -41,7 +41,7 @@ class MinTokens final : public Clonable<LogitsProcessor, MinTokens> {
     return check_tokens("end_tokens", options_.end_tokens);
   }
   std::string describe() const override {
-    return fmt::format("min_tokens(count={}, {} end tokens)", options_.count, options_.end_tokens.size());
+    return format("min_tokens(count={}, {} end tokens)", options_.count, options_.end_tokens.size());
   }
   bool allow(TokenSet& allowed) override {
     if (generated_ >= options_.count) return false;
@@ -80,7 +80,7 @@ class LogitBias final : public Clonable<LogitsProcessor, LogitBias> {
     }
     return {};
   }
-  std::string describe() const override { return fmt::format("logit_bias({} tokens)", biases_.size()); }
+  std::string describe() const override { return format("logit_bias({} tokens)", biases_.size()); }
   Result<void> process(Candidates& candidates, Draws&) override {
     for (const auto& [token, bias] : biases_) {
       if (static_cast<std::size_t>(token) >= candidates.vocabulary_size()) {

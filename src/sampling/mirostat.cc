@@ -24,7 +24,7 @@ class Mirostat final : public Clonable<TokenSampler, Mirostat> {
     return check_at_least("eta", options_.eta, 0, "finite and >= 0");
   }
   std::string describe() const override {
-    return fmt::format("mirostat(temperature={}, tau={}, eta={})", options_.temperature, options_.tau, options_.eta);
+    return format("mirostat(temperature={}, tau={}, eta={})", options_.temperature, options_.tau, options_.eta);
   }
 
   Result<Token> pick(Candidates& candidates, Draws& draws) override {

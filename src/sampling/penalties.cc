@@ -16,7 +16,7 @@ class RepetitionPenalty final : public HistoryProcessor<RepetitionPenalty> {
     return history_.validate();
   }
   std::string describe() const override {
-    return fmt::format("repetition_penalty(penalty={}, {})", penalty_, history_.describe());
+    return format("repetition_penalty(penalty={}, {})", penalty_, history_.describe());
   }
   Result<void> process(Candidates& candidates, Draws&) override {
     if (penalty_ == 1.0f) return {};
@@ -43,7 +43,7 @@ class AdditivePenalty final : public HistoryProcessor<AdditivePenalty> {
     return history_.validate();
   }
   std::string describe() const override {
-    return fmt::format("{}_penalty(penalty={}, {})", each_time_ ? "frequency" : "presence", penalty_,
+    return format("{}_penalty(penalty={}, {})", each_time_ ? "frequency" : "presence", penalty_,
                        history_.describe());
   }
   Result<void> process(Candidates& candidates, Draws&) override {

@@ -23,7 +23,7 @@ FromModel from_model(const ModelSampling& model) {
     if (!value) {
       result.absent.emplace_back(key);
     } else if (reason_to_ignore != nullptr) {
-      result.ignored.push_back(fmt::format("{}: {}", key, reason_to_ignore));
+      result.ignored.push_back(format("{}: {}", key, reason_to_ignore));
     } else {
       apply(*value);
       result.used.emplace_back(key);

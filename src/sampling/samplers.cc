@@ -29,7 +29,7 @@ class Truncated final : public Clonable<TokenSampler, Truncated<Value>> {
     return check_(value_);
   }
   std::string describe() const override {
-    return fmt::format("{0}(temperature={1}, {0}={2})", name_, temperature_, value_);
+    return format("{0}(temperature={1}, {0}={2})", name_, temperature_, value_);
   }
   Result<Token> pick(Candidates& candidates, Draws& draws) override {
     if (temperature_ == 0) return pick_best(candidates);
@@ -51,7 +51,7 @@ class Categorical final : public Clonable<TokenSampler, Categorical> {
   explicit Categorical(const CategoricalOptions& options) : temperature_(options.temperature) {}
 
   Result<void> validate() const override { return check_temperature(temperature_); }
-  std::string describe() const override { return fmt::format("categorical(temperature={})", temperature_); }
+  std::string describe() const override { return format("categorical(temperature={})", temperature_); }
   Result<Token> pick(Candidates& candidates, Draws& draws) override {
     if (temperature_ == 0) return pick_best(candidates);
     RILL_TRY(apply_temperature(candidates, temperature_));

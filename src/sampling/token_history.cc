@@ -12,8 +12,8 @@ Result<void> TokenHistory::validate() const {
 }
 
 std::string TokenHistory::describe() const {
-  return fmt::format("scope={}, window={}", scope_ == PenaltyScope::generated ? "generated" : "prompt_and_generated",
-                     window_ ? fmt::format("{}", *window_) : "all");
+  return format("scope={}, window={}", scope_ == PenaltyScope::generated ? "generated" : "prompt_and_generated",
+                     window_ ? format("{}", *window_) : "all");
 }
 
 void TokenHistory::observe(std::span<const Token> tokens) {

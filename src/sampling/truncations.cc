@@ -17,7 +17,7 @@ class Step final : public Clonable<LogitsProcessor, Step<Value>> {
       : name_(name), value_(value), check_(check), apply_(apply) {}
 
   Result<void> validate() const override { return check_(value_); }
-  std::string describe() const override { return fmt::format("{}({})", name_, value_); }
+  std::string describe() const override { return format("{}({})", name_, value_); }
   Result<void> process(Candidates& candidates, Draws&) override { return apply_(candidates, value_); }
 
  private:
@@ -44,7 +44,7 @@ class Xtc final : public Clonable<LogitsProcessor, Xtc> {
     return {};
   }
   std::string describe() const override {
-    return fmt::format("xtc(probability={}, threshold={})", options_.probability, options_.threshold);
+    return format("xtc(probability={}, threshold={})", options_.probability, options_.threshold);
   }
   Result<void> process(Candidates& candidates, Draws& draws) override {
     const double uniform = static_cast<double>(draws.next() >> 11) * 0x1p-53;

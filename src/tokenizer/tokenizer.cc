@@ -86,7 +86,7 @@ Result<Tokenizer> create(const VocabularyData& data, const LogSink& log) {
   }
   if (log && vocabulary.duplicates() > 0) {
     log(LogLevel::warning,
-        fmt::format("{} tokens have the text of a token with a lower id, which is the one that encoding uses",
+        format("{} tokens have the text of a token with a lower id, which is the one that encoding uses",
                     vocabulary.duplicates()));
   }
   auto end_tokens = find_end_tokens(data, vocabulary, special);

@@ -35,7 +35,7 @@ void expect_past_the_end(const ByteSource& source) {
     const Result<void> done = source.read(offset, out);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, ErrorCode::file_truncated);
-    EXPECT_EQ(done.error().message, fmt::format("{}: 2 bytes at offset {} are needed, but it has only {} bytes",
+    EXPECT_EQ(done.error().message, format("{}: 2 bytes at offset {} are needed, but it has only {} bytes",
                                                 source.name(), offset, source.size()));
   }
 }

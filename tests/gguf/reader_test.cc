@@ -1,12 +1,12 @@
 // Files that are not what they claim: each is an error that says why, and none makes the reader allocate what is not
 // there.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "base/format.h"
 #include "gguf/open_bytes.h"
 #include "support/gguf_writer.h"
 #include "support/tiny_model.h"
@@ -104,7 +104,7 @@ TEST(GgufReaderTest, ATruncatedModelNamesTheExpectedAndTheActualSize) {
   const std::size_t whole = bytes.size();
   for (const std::size_t size : {whole - 1, whole / 2}) {
     bytes.resize(size);
-    expect_error(bytes, ErrorCode::file_truncated, fmt::format("need {} bytes, and it has {}", whole, size));
+    expect_error(bytes, ErrorCode::file_truncated, rill::format("need {} bytes, and it has {}", whole, size));
   }
 }
 

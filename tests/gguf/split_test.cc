@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 
+#include "base/format.h"
 #include "gguf/file.h"
 #include "support/gguf_writer.h"
 #include "support/temp_dir.h"
@@ -33,7 +33,7 @@ class SplitTest : public testing::Test {
     parts_ = {{.number = 0, .tensors = {"a", "b"}}, {.number = 1, .tensors = {"c"}}, {.number = 2, .tensors = {"d"}}};
   }
 
-  std::filesystem::path name(int number) { return dir_.path() / fmt::format("m-{:05}-of-00003.gguf", number); }
+  std::filesystem::path name(int number) { return dir_.path() / rill::format("m-{:05}-of-00003.gguf", number); }
 
   Result<File> open() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
