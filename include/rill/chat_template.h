@@ -14,6 +14,8 @@
 #include "rill/json.h"
 #include "rill/message.h"
 #include "rill/result.h"
+#include "rill/token.h"
+#include "rill/tokenizer.h"
 
 namespace rill {
 
@@ -71,5 +73,11 @@ class RILL_EXPORT ChatTemplate {
   explicit ChatTemplate(std::shared_ptr<const chat::Program> program) : program_(std::move(program)) {}
   std::shared_ptr<const chat::Program> program_;
 };
+
+// Tokens of a rendered prompt: its control tokens come from trusted bytes alone, and it begins with exactly one BOS if the
+// model wants one (Tokenizer::adds_bos), be it the template's or, where that has none, added here. Nothing else is added.
+// Errors: invalid_argument for two BOS at the start, and what Tokenizer::encode_rendered reports. Thread-safe.
+RILL_EXPORT Result<std::vector<Token>> encode_chat(const Tokenizer& tokenizer, const RenderedPrompt& prompt,
+                                                   Unencodable unencodable = Unencodable::error);
 
 }  // namespace rill

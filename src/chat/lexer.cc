@@ -129,7 +129,7 @@ bool Lexer::lex_raw(std::size_t begin, Lexeme& out) {
   for (std::size_t tag = source_.find("{%", begin); tag != std::string_view::npos; tag = source_.find("{%", tag + 1)) {
     const std::size_t close = match_raw("endraw", tag);
     if (close == std::string_view::npos) continue;
-    out.kind = TokenKind::data;
+    out.kind = LexemeKind::data;
     out.offset = begin;
     out.text = strip_before_tag(begin, tag, false);
     offset_ = close + (source_[close] == '%' ? 2 : 3);
@@ -159,7 +159,7 @@ bool Lexer::lex_data(Lexeme& out) {
   if (tag > offset_) {
     const bool at_tag = tag < source_.size();
     out.text = at_tag ? strip_before_tag(offset_, tag, source_[tag + 1] == '{') : source_.substr(offset_);
-    out.kind = TokenKind::data;
+    out.kind = LexemeKind::data;
     offset_ = tag;
     return !out.text.empty();
   }
@@ -171,7 +171,7 @@ bool Lexer::lex_data(Lexeme& out) {
   }
   const bool is_print = source_[tag + 1] == '{';
   state_ = is_print ? State::print : State::block;
-  out.kind = is_print ? TokenKind::print_begin : TokenKind::block_begin;
+  out.kind = is_print ? LexemeKind::print_begin : LexemeKind::block_begin;
   offset_ = tag + 2;
   if (at("-") || at("+")) ++offset_;
   return true;
@@ -184,7 +184,7 @@ bool Lexer::lex_close(Lexeme& out) {
   const char sign = source_[offset_];
   const bool signed_close = (sign == '-' || (sign == '+' && !is_print)) && source_.substr(offset_ + 1, 2) == mark;
   if (!signed_close && !at(mark)) return false;
-  out.kind = is_print ? TokenKind::print_end : TokenKind::block_end;
+  out.kind = is_print ? LexemeKind::print_end : LexemeKind::block_end;
   offset_ += signed_close ? 3 : 2;
   if (signed_close && sign == '-') {
     offset_ = skip_space(offset_);
@@ -199,7 +199,7 @@ Lexeme Lexer::next() {
   Lexeme out;
   while (state_ == State::data) {
     if (offset_ >= source_.size()) {
-      out.kind = TokenKind::end;
+      out.kind = LexemeKind::end;
       out.offset = source_.size();
       return out;
     }
@@ -224,7 +224,7 @@ void Lexer::lex_inside(Lexeme& out) {
     if (!is_identifier_part(part.value)) break;
     end += part.length;
   }
-  out.kind = TokenKind::name;
+  out.kind = LexemeKind::name;
   out.text = source_.substr(offset_, end - offset_);
   offset_ = end;
 }
@@ -247,7 +247,7 @@ void Lexer::lex_number(Lexeme& out) {
   }
   if (is_real) {
     const std::string digits = without_underscores(source_.substr(offset_, end - offset_));
-    out.kind = TokenKind::real;
+    out.kind = LexemeKind::real;
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), out.real);
     if (parsed.ec != std::errc()) error(offset_, "the number is out of range");
     offset_ = end;
@@ -267,7 +267,7 @@ void Lexer::lex_number(Lexeme& out) {
   }
   end = digits_end(source_, begin, base);
   const std::string digits = without_underscores(source_.substr(begin, end - begin));
-  out.kind = TokenKind::integer;
+  out.kind = LexemeKind::integer;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), out.integer, std::max(base, 2));
   if (parsed.ec != std::errc()) error(offset_, "the number does not fit 64 bits");
   offset_ = end;
@@ -279,7 +279,7 @@ void Lexer::lex_string(Lexeme& out) {
   while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
   if (end >= source_.size()) error(offset_, "the string is not closed");
   const std::string_view body = source_.substr(offset_ + 1, end - offset_ - 1);
-  out.kind = TokenKind::string;
+  out.kind = LexemeKind::string;
   out.text.reserve(body.size());
   for (std::size_t i = 0; i < body.size();) {
     if (body[i] == '\\') {
@@ -335,7 +335,7 @@ void Lexer::lex_operator(Lexeme& out) {
     if (open_.empty() || open_.back() != c) error(offset_, format("unexpected '{}'", c));
     open_.pop_back();
   }
-  out.kind = TokenKind::op;
+  out.kind = LexemeKind::op;
   out.text = *found;
   offset_ += found->size();
 }

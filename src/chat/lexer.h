@@ -11,10 +11,10 @@
 
 namespace rill::chat {
 
-enum class TokenKind : std::uint8_t { end, data, block_begin, block_end, print_begin, print_end, name, string, integer, real, op };
+enum class LexemeKind : std::uint8_t { end, data, block_begin, block_end, print_begin, print_end, name, string, integer, real, op };
 
 struct Lexeme {
-  TokenKind kind = TokenKind::end;
+  LexemeKind kind = LexemeKind::end;
   std::string text;  // data, name, decoded string or operator
   std::int64_t integer = 0;
   double real = 0;

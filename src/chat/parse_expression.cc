@@ -1,4 +1,6 @@
-#include <array>
+#include <algorithm>
+#include <optional>
+#include <span>
 
 #include "chat/builtins.h"
 #include "chat/parser.h"
@@ -9,14 +11,18 @@ namespace {
 struct BinaryOp {
   std::string_view text;
   Op op;
+  int level = 0;  // of the binary ones: a higher level binds tighter
 };
-// By level, from the loosest: + - , ~ , * / // % , **. All of them group to the left, ** too.
-constexpr std::array<std::array<BinaryOp, 4>, 4> kLevels{{
-    {{{"+", Op::add}, {"-", Op::subtract}}},
-    {{{"~", Op::concat}}},
-    {{{"*", Op::multiply}, {"/", Op::divide}, {"//", Op::floor_divide}, {"%", Op::modulo}}},
-    {{{"**", Op::power}}},
-}};
+// All of them group to the left, ** too.
+constexpr BinaryOp kBinary[] = {{"+", Op::add, 1},    {"-", Op::subtract, 1},      {"~", Op::concat, 2}, {"*", Op::multiply, 3},
+                                {"/", Op::divide, 3}, {"//", Op::floor_divide, 3}, {"%", Op::modulo, 3}, {"**", Op::power, 4}};
+constexpr BinaryOp kCompare[] = {{"==", Op::equal},      {"!=", Op::not_equal}, {"<", Op::less},
+                                 {"<=", Op::less_equal}, {">", Op::greater},    {">=", Op::greater_equal}};
+
+const BinaryOp* find_op(std::span<const BinaryOp> table, std::string_view text) noexcept {
+  const auto found = std::find_if(table.begin(), table.end(), [text](const BinaryOp& entry) { return entry.text == text; });
+  return found != table.end() ? &*found : nullptr;
+}
 
 }  // namespace
 
@@ -31,7 +37,7 @@ NodeId Parser::parse_tuple(bool conditional, bool in_parentheses, std::string_vi
   std::vector<NodeId> items;
   bool is_tuple = false;
   for (;;) {
-    const bool at_end = at(TokenKind::print_end) || at(TokenKind::block_end) || at_op(")") ||
+    const bool at_end = at(LexemeKind::print_end) || at(LexemeKind::block_end) || at_op(")") ||
                         (!end_name.empty() && at_name(end_name));
     if (at_end) break;
     items.push_back(parse_expression(conditional));
@@ -87,51 +93,45 @@ NodeId Parser::parse_not() {
   return add(NodeKind::logical_not, at_line, {operand});
 }
 
-NodeId Parser::parse_compare() {
-  static constexpr BinaryOp kCompare[] = {{"==", Op::equal},      {"!=", Op::not_equal}, {"<", Op::less},
-                                          {"<=", Op::less_equal}, {">", Op::greater},    {">=", Op::greater_equal}};
-  Node node;
-  node.kind = NodeKind::compare;
-  node.line = line();
-  node.kids.push_back(parse_binary(0));
-  for (;;) {
-    if (skip_name("in")) {
-      node.ops.push_back(Op::in);
-    } else if (at_name("not") && peek().kind == TokenKind::name && peek().text == "in") {
-      advance();
-      advance();
-      node.ops.push_back(Op::not_in);
-    } else {
-      const BinaryOp* found = nullptr;
-      for (const BinaryOp& entry : kCompare) {
-        if (at_op(entry.text)) found = &entry;
-      }
-      if (found == nullptr) break;
-      advance();
-      node.ops.push_back(found->op);
-    }
-    node.kids.push_back(parse_binary(0));
+// The comparison at the current token, which is consumed.
+std::optional<Op> Parser::skip_comparison() {
+  if (skip_name("in")) return Op::in;
+  if (at_name("not") && peek().kind == LexemeKind::name && peek().text == "in") {
+    advance();
+    advance();
+    return Op::not_in;
   }
-  return node.ops.empty() ? node.kids.front() : add(std::move(node));
+  const BinaryOp* found = at(LexemeKind::op) ? find_op(kCompare, current_.text) : nullptr;
+  if (found == nullptr) return std::nullopt;
+  advance();
+  return found->op;
 }
 
-NodeId Parser::parse_binary(int level) {
-  if (level == static_cast<int>(kLevels.size())) return parse_unary(true);
+NodeId Parser::parse_compare() {
   const std::uint32_t at_line = line();
-  NodeId left = parse_binary(level + 1);
+  std::vector<NodeId> operands{parse_binary(1)};
+  std::vector<Op> ops;
+  while (const auto op = skip_comparison()) {
+    ops.push_back(*op);
+    operands.push_back(parse_binary(1));
+  }
+  if (ops.empty()) return operands.front();
+  const NodeId node = add(NodeKind::compare, at_line, std::move(operands));
+  program_.nodes[node].ops = std::move(ops);
+  return node;
+}
+
+// Operators of at least `level`.
+NodeId Parser::parse_binary(int level) {
+  const std::uint32_t at_line = line();
+  NodeId left = parse_unary(true);
   for (;;) {
-    const BinaryOp* found = nullptr;
-    for (const BinaryOp& entry : kLevels[static_cast<std::size_t>(level)]) {
-      if (!entry.text.empty() && at_op(entry.text)) found = &entry;
-    }
-    if (found == nullptr) return left;
+    const BinaryOp* found = at(LexemeKind::op) ? find_op(kBinary, current_.text) : nullptr;
+    if (found == nullptr || found->level < level) return left;
     advance();
-    Node node;
-    node.kind = NodeKind::binary;
-    node.op = found->op;
-    node.line = at_line;
-    node.kids = {left, parse_binary(level + 1)};
-    left = add(std::move(node));
+    const NodeId right = parse_binary(found->level + 1);
+    left = add(NodeKind::binary, at_line, {left, right});
+    program_.nodes[left].op = found->op;
   }
 }
 
@@ -150,8 +150,6 @@ NodeId Parser::parse_unary(bool with_filter) {
 }
 
 NodeId Parser::parse_primary() {
-  Node node;
-  node.line = line();
   if (at_op("(")) {
     advance();
     const NodeId inner = parse_tuple(true, true);
@@ -160,20 +158,26 @@ NodeId Parser::parse_primary() {
   }
   if (at_op("[")) return parse_list();
   if (at_op("{")) return parse_dict();
+  return parse_atom();
+}
+
+NodeId Parser::parse_atom() {
+  Node node;
+  node.line = line();
   switch (current_.kind) {
-    case TokenKind::string:
+    case LexemeKind::string:
       node.kind = NodeKind::string;
-      while (at(TokenKind::string)) node.text += advance().text;
+      while (at(LexemeKind::string)) node.text += advance().text;
       break;
-    case TokenKind::integer:
+    case LexemeKind::integer:
       node.kind = NodeKind::integer;
       node.integer = advance().integer;
       break;
-    case TokenKind::real:
+    case LexemeKind::real:
       node.kind = NodeKind::real;
       node.real = advance().real;
       break;
-    case TokenKind::name:
+    case LexemeKind::name:
       node.text = advance().text;
       if (node.text == "none" || node.text == "None") break;
       if (node.text == "true" || node.text == "True" || node.text == "false" || node.text == "False") {
@@ -224,12 +228,7 @@ NodeId Parser::parse_postfix(NodeId node, bool with_filter) {
     if (at_op(".") || at_op("[")) {
       node = parse_subscript(node);
     } else if (at_op("(")) {
-      Node call;
-      call.kind = NodeKind::call;
-      call.line = line();
-      call.kids.push_back(node);
-      parse_arguments(call);
-      node = add(std::move(call));
+      node = parse_call(node);
     } else {
       break;
     }
@@ -240,12 +239,7 @@ NodeId Parser::parse_postfix(NodeId node, bool with_filter) {
     } else if (at_name("is")) {
       node = parse_test(node);
     } else if (at_op("(")) {
-      Node call;
-      call.kind = NodeKind::call;
-      call.line = line();
-      call.kids.push_back(node);
-      parse_arguments(call);
-      node = add(std::move(call));
+      node = parse_call(node);
     } else {
       break;
     }
@@ -253,11 +247,20 @@ NodeId Parser::parse_postfix(NodeId node, bool with_filter) {
   return node;
 }
 
+NodeId Parser::parse_call(NodeId callee) {
+  Node call;
+  call.kind = NodeKind::call;
+  call.line = line();
+  call.kids.push_back(callee);
+  parse_arguments(call);
+  return add(std::move(call));
+}
+
 NodeId Parser::parse_subscript(NodeId node) {
   const std::uint32_t at_line = line();
   if (skip_op(".")) {
-    if (at(TokenKind::name)) return add(NodeKind::attribute, at_line, {node}, advance().text);
-    if (!at(TokenKind::integer)) error(format("expected a name or a number, got {}", describe()));
+    if (at(LexemeKind::name)) return add(NodeKind::attribute, at_line, {node}, advance().text);
+    if (!at(LexemeKind::integer)) error(format("expected a name or a number, got {}", describe()));
     const NodeId key = parse_primary();
     return add(NodeKind::item, at_line, {node, key});
   }
@@ -291,7 +294,7 @@ void Parser::parse_arguments(Node& call) {
   std::vector<NodeId> named;
   NodeId list = kNoNode, dict = kNoNode;
   while (!at_op(")")) {
-    const bool is_named = at(TokenKind::name) && peek().kind == TokenKind::op && peek().text == "=";
+    const bool is_named = at(LexemeKind::name) && peek().kind == LexemeKind::op && peek().text == "=";
     if (dict != kNoNode || (list != kNoNode && !is_named && !at_op("**"))) error("no argument may stand here");
     if (skip_op("*")) {
       list = parse_expression();
@@ -347,9 +350,9 @@ NodeId Parser::parse_test(NodeId input) {
   if (find_test(node.text) == nullptr) {
     error_at(offset, ErrorCode::unsupported, format("the test '{}' is unsupported", node.text));
   }
-  const bool starts_argument = at(TokenKind::string) || at(TokenKind::integer) || at(TokenKind::real) || at_op("[") ||
+  const bool starts_argument = at(LexemeKind::string) || at(LexemeKind::integer) || at(LexemeKind::real) || at_op("[") ||
                                at_op("{") ||
-                               (at(TokenKind::name) && !at_name("else") && !at_name("or") && !at_name("and"));
+                               (at(LexemeKind::name) && !at_name("else") && !at_name("or") && !at_name("and"));
   if (at_op("(")) {
     parse_arguments(node);
   } else if (starts_argument) {

@@ -22,11 +22,11 @@ void Parser::error_at(std::size_t offset, ErrorCode code, std::string_view messa
 
 std::string Parser::describe() const {
   switch (current_.kind) {
-    case TokenKind::end: return "the end of the template";
-    case TokenKind::block_end: return "'%}'";
-    case TokenKind::print_end: return "'}}'";
-    case TokenKind::name:
-    case TokenKind::op: return format("'{}'", current_.text);
+    case LexemeKind::end: return "the end of the template";
+    case LexemeKind::block_end: return "'%}'";
+    case LexemeKind::print_end: return "'}}'";
+    case LexemeKind::name:
+    case LexemeKind::op: return format("'{}'", current_.text);
     default: return "a literal";
   }
 }
@@ -63,13 +63,13 @@ void Parser::expect_op(std::string_view op) {
   if (!skip_op(op)) error(format("expected '{}', got {}", op, describe()));
 }
 
-void Parser::expect(TokenKind kind, std::string_view what) {
+void Parser::expect(LexemeKind kind, std::string_view what) {
   if (!at(kind)) error(format("expected {}, got {}", what, describe()));
   advance();
 }
 
 std::string Parser::expect_name() {
-  if (!at(TokenKind::name)) error(format("expected a name, got {}", describe()));
+  if (!at(LexemeKind::name)) error(format("expected a name, got {}", describe()));
   return advance().text;
 }
 
@@ -92,7 +92,7 @@ void Parser::parse() { program_.root = parse_block({}, nullptr); }
 // The rest of the opening tag, then statements up to a tag that is named in `ends`.
 NodeId Parser::parse_body(std::initializer_list<std::string_view> ends, std::string* end) {
   skip_op(":");
-  expect(TokenKind::block_end, "'%}'");
+  expect(LexemeKind::block_end, "'%}'");
   return parse_block(ends, end);
 }
 
@@ -102,24 +102,24 @@ NodeId Parser::parse_block(std::initializer_list<std::string_view> ends, std::st
   Node block;
   block.kind = NodeKind::block;
   block.line = line();
-  while (!at(TokenKind::end)) {
+  while (!at(LexemeKind::end)) {
     const std::uint32_t at_line = line();
-    if (at(TokenKind::data)) {
+    if (at(LexemeKind::data)) {
       block.kids.push_back(add(NodeKind::data, at_line, {}, advance().text));
-    } else if (at(TokenKind::print_begin)) {
+    } else if (at(LexemeKind::print_begin)) {
       advance();
       const NodeId expression = parse_tuple(true, false);
-      expect(TokenKind::print_end, "'}}'");
+      expect(LexemeKind::print_end, "'}}'");
       block.kids.push_back(add(NodeKind::output, at_line, {expression}));
     } else {
-      expect(TokenKind::block_begin, "a tag");
-      if (at(TokenKind::name) && std::find(ends.begin(), ends.end(), current_.text) != ends.end()) {
+      expect(LexemeKind::block_begin, "a tag");
+      if (at(LexemeKind::name) && std::find(ends.begin(), ends.end(), current_.text) != ends.end()) {
         std::string found = advance().text;
         if (end != nullptr) *end = std::move(found);
         return add(std::move(block));
       }
       block.kids.push_back(parse_statement());
-      expect(TokenKind::block_end, "'%}'");
+      expect(LexemeKind::block_end, "'%}'");
     }
   }
   if (ends.size() != 0) {
@@ -129,7 +129,7 @@ NodeId Parser::parse_block(std::initializer_list<std::string_view> ends, std::st
 }
 
 NodeId Parser::parse_statement() {
-  if (!at(TokenKind::name)) error(format("expected a tag's name, got {}", describe()));
+  if (!at(LexemeKind::name)) error(format("expected a tag's name, got {}", describe()));
   const std::string tag = current_.text;
   const std::uint32_t at_line = line();
   if (tag == "if") return parse_if();
@@ -207,7 +207,7 @@ NodeId Parser::parse_target(bool with_member, std::string_view end_name) {
   bool is_tuple = false;
   while (skip_op(",")) {
     is_tuple = true;
-    if (at(TokenKind::block_end) || at_op(")") || (!end_name.empty() && at_name(end_name))) break;
+    if (at(LexemeKind::block_end) || at_op(")") || (!end_name.empty() && at_name(end_name))) break;
     items.push_back(parse_target_atom(with_member));
   }
   return is_tuple ? add(NodeKind::tuple, at_line, std::move(items)) : items.front();
@@ -302,7 +302,7 @@ NodeId Parser::parse_with() {
   const std::uint32_t at_line = line();
   advance();
   std::vector<NodeId> kids{kNoNode};
-  while (!at(TokenKind::block_end)) {
+  while (!at(LexemeKind::block_end)) {
     if (kids.size() > 1) expect_op(",");
     kids.push_back(parse_target(false, {}));
     expect_op("=");
@@ -317,7 +317,7 @@ NodeId Parser::parse_print() {
   block.kind = NodeKind::block;
   block.line = line();
   advance();
-  while (!at(TokenKind::block_end)) {
+  while (!at(LexemeKind::block_end)) {
     if (!block.kids.empty()) expect_op(",");
     const NodeId expression = parse_expression();
     block.kids.push_back(add(NodeKind::output, block.line, {expression}));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,15 +37,15 @@ class Parser {
   };
 
   // Tokens.
-  bool at(TokenKind kind) const noexcept { return current_.kind == kind; }
-  bool at_op(std::string_view op) const noexcept { return at(TokenKind::op) && current_.text == op; }
-  bool at_name(std::string_view name) const noexcept { return at(TokenKind::name) && current_.text == name; }
+  bool at(LexemeKind kind) const noexcept { return current_.kind == kind; }
+  bool at_op(std::string_view op) const noexcept { return at(LexemeKind::op) && current_.text == op; }
+  bool at_name(std::string_view name) const noexcept { return at(LexemeKind::name) && current_.text == name; }
   const Lexeme& peek();
   Lexeme advance();
   bool skip_op(std::string_view op);
   bool skip_name(std::string_view name);
   void expect_op(std::string_view op);
-  void expect(TokenKind kind, std::string_view what);
+  void expect(LexemeKind kind, std::string_view what);
   std::string expect_name();
   [[noreturn]] void error(std::string_view message) const { error_at(current_.offset, ErrorCode::malformed, message); }
   [[noreturn]] void error_at(std::size_t offset, ErrorCode code, std::string_view message) const;
@@ -80,9 +81,12 @@ class Parser {
   NodeId parse_and();
   NodeId parse_not();
   NodeId parse_compare();
+  std::optional<Op> skip_comparison();
   NodeId parse_binary(int level);
   NodeId parse_unary(bool with_filter);
   NodeId parse_primary();
+  NodeId parse_atom();
+  NodeId parse_call(NodeId callee);
   NodeId parse_postfix(NodeId node, bool with_filter);
   NodeId parse_subscript(NodeId node);
   NodeId parse_subscribed(NodeId object);

@@ -1,45 +1,12 @@
-// Methods of str, and the filters on text.
+// Methods of str.
 #include <algorithm>
 
-#include "chat/runtime.h"
-#include "chat/unicode.h"
+#include "chat/string_functions.h"
 
 namespace rill::chat {
 namespace {
 
 constexpr std::size_t kNpos = std::string::npos;
-
-Value piece(Runtime& runtime, const Text& text, std::size_t begin, std::size_t end) {
-  Builder builder(runtime.budget());
-  builder.add(text, begin, end);
-  return runtime.heap().string(builder.take());
-}
-
-void add_cased(Builder& out, const Text& text, std::size_t offset, std::size_t length, Casing casing) {
-  std::string mapped;
-  append_cased(mapped, text.bytes, offset, casing);
-  out.add(mapped, text.tainted(offset, offset + length));
-}
-
-Value cased(Runtime& runtime, const Text& text, Casing first, Casing rest) {
-  Builder out(runtime.budget());
-  for (std::size_t i = 0; i < text.bytes.size();) {
-    const std::size_t length = decode(text.bytes, i).length;
-    add_cased(out, text, i, length, i == 0 ? first : rest);
-    i += length;
-  }
-  return runtime.heap().string(out.take());
-}
-
-Value upper(Runtime& runtime, const Value& self, const Params&) {
-  return cased(runtime, to_string(runtime.heap(), self).text(), Casing::upper, Casing::upper);
-}
-Value lower(Runtime& runtime, const Value& self, const Params&) {
-  return cased(runtime, to_string(runtime.heap(), self).text(), Casing::lower, Casing::lower);
-}
-Value capitalize(Runtime& runtime, const Value& self, const Params&) {
-  return cased(runtime, to_string(runtime.heap(), self).text(), Casing::title, Casing::lower);
-}
 
 // str.title: a cased letter after an uncased one starts a word.
 Value title(Runtime& runtime, const Value& self, const Params&) {
@@ -55,48 +22,6 @@ Value title(Runtime& runtime, const Value& self, const Params&) {
   return runtime.heap().string(out.take());
 }
 
-// The filter `title`: words begin after white space and one of - ( { [ <.
-Value title_filter(Runtime& runtime, const Value& self, const Params&) {
-  const Value source = to_string(runtime.heap(), self);
-  const Text& text = source.text();
-  Builder out(runtime.budget());
-  bool starts = true, separator_before = false;
-  for (std::size_t i = 0; i < text.bytes.size();) {
-    const CodePoint c = decode(text.bytes, i);
-    const bool separates = is_space(c.value) || (c.value < 0x80 && std::string_view("-({[<").find(static_cast<char>(c.value)) != kNpos);
-    if (separates != separator_before) starts = true;
-    add_cased(out, text, i, c.length, starts ? Casing::upper : Casing::lower);
-    starts = false;
-    separator_before = separates;
-    i += c.length;
-  }
-  return runtime.heap().string(out.take());
-}
-
-bool strips(const Params& params, const CodePoint& c, std::string_view bytes) {
-  if (!params.given(0) || params[0].is(Kind::none)) return is_space(c.value);
-  return params.text(0).bytes.find(bytes) != kNpos;
-}
-
-Value strip_sides(Runtime& runtime, const Text& text, const Params& params, bool left, bool right) {
-  std::size_t begin = 0, end = text.bytes.size();
-  const std::string_view bytes = text.bytes;
-  while (left && begin < end) {
-    const CodePoint c = decode(bytes, begin);
-    if (!strips(params, c, bytes.substr(begin, c.length))) break;
-    begin += c.length;
-  }
-  while (right && end > begin) {
-    const CodePoint c = decode_before(bytes, end);
-    if (!strips(params, c, bytes.substr(end - c.length, c.length))) break;
-    end -= c.length;
-  }
-  return piece(runtime, text, begin, end);
-}
-
-Value strip(Runtime& runtime, const Value& self, const Params& params) {
-  return strip_sides(runtime, to_string(runtime.heap(), self).text(), params, true, true);
-}
 Value lstrip(Runtime& runtime, const Value& self, const Params& params) {
   return strip_sides(runtime, self.text(), params, true, false);
 }
@@ -104,41 +29,9 @@ Value rstrip(Runtime& runtime, const Value& self, const Params& params) {
   return strip_sides(runtime, self.text(), params, false, true);
 }
 
-Value replace_text(Runtime& runtime, const Text& text, const Text& from, const Text& to, std::int64_t count) {
-  std::size_t left = count < 0 ? kNpos : static_cast<std::size_t>(count);
-  Builder out(runtime.budget());
-  const std::string& bytes = text.bytes;
-  std::size_t done = 0;
-  runtime.budget().step(bytes.size() / 64);
-  if (from.bytes.empty()) {  // before every code point and at the end
-    while (left > 0) {
-      out.add(to);
-      --left;
-      if (done == bytes.size()) break;
-      const std::size_t length = decode(bytes, done).length;
-      out.add(text, done, done + length);
-      done += length;
-    }
-  } else {
-    for (std::size_t at = bytes.find(from.bytes); at != kNpos && left > 0; at = bytes.find(from.bytes, done), --left) {
-      out.add(text, done, at).add(to);
-      done = at + from.bytes.size();
-    }
-  }
-  out.add(text, done, bytes.size());
-  return runtime.heap().string(out.take());
-}
-
 Value replace(Runtime& runtime, const Value& self, const Params& params) {
   const bool all = !params.given(2) || params[2].is(Kind::none);
   return replace_text(runtime, self.text(), params.text(0), params.text(1), all ? -1 : params.integer(2, -1));
-}
-
-Value replace_filter(Runtime& runtime, const Value& self, const Params& params) {
-  Heap& heap = runtime.heap();
-  const bool all = !params.given(2) || params[2].is(Kind::none);
-  const Value text = to_string(heap, self), from = to_string(heap, params[0]), to = to_string(heap, params[1]);
-  return replace_text(runtime, text.text(), from.text(), to.text(), all ? -1 : params.integer(2, -1));
 }
 
 std::vector<Value> split_space(Runtime& runtime, const Text& text, std::size_t limit, bool from_right) {
@@ -210,29 +103,6 @@ Value split(Runtime& runtime, const Value& self, const Params& params) {
 }
 Value rsplit(Runtime& runtime, const Value& self, const Params& params) {
   return split_sides(runtime, self, params, true);
-}
-
-// [begin, end) of each line, and where the next begins.
-struct Line {
-  std::size_t begin, end, next;
-};
-std::vector<Line> lines_of(Runtime& runtime, std::string_view bytes) {
-  std::vector<Line> lines;
-  for (std::size_t begin = 0, i = 0; i < bytes.size();) {
-    const CodePoint c = decode(bytes, i);
-    std::size_t next = i + c.length;
-    if (is_line_break(c.value)) {
-      if (c.value == '\r' && next < bytes.size() && bytes[next] == '\n') ++next;
-      lines.push_back({begin, i, next});
-      begin = next;
-    } else if (next == bytes.size()) {
-      lines.push_back({begin, next, next});
-    }
-    i = next;
-  }
-  runtime.budget().step(bytes.size() / 64 + lines.size());
-  runtime.budget().memory(lines.size() * sizeof(Line));
-  return lines;
 }
 
 Value splitlines(Runtime& runtime, const Value& self, const Params& params) {
@@ -382,36 +252,9 @@ Value isupper(Runtime& runtime, const Value& self, const Params&) { return in_ca
 Value format_method(Runtime& runtime, const Value& self, const Params& params) {
   return brace_format(runtime, self.text(), params.all());
 }
-Value format_filter(Runtime& runtime, const Value& self, const Params& params) {
-  if (!params.all().named.empty() && !params.all().positional.empty()) {
-    fail(ErrorCode::malformed, "format takes positional or keyword arguments, not both");
-  }
-  return percent_format(runtime, to_string(runtime.heap(), self).text(), params.all());
-}
-
-enum class Side { left, right, both };
-Value pad(Runtime& runtime, const Value& self, const Params& params, Side padded) {
-  const std::int64_t width = params.integer(0, 80);
-  const Text fill = params.given(1) ? params.text(1) : Text{" ", {}};
-  if (count_code_points(fill.bytes) != 1) fail(ErrorCode::malformed, "the fill character must be one character");
-  const auto size = static_cast<std::int64_t>(length(runtime.budget(), self));
-  const auto total = static_cast<std::size_t>(std::max<std::int64_t>(width - size, 0));
-  // Python's str.center puts the odd one left if the width is odd.
-  const std::size_t left = padded == Side::left ? total : padded == Side::right ? 0 : total / 2 + (total & static_cast<std::size_t>(width) & 1);
-  Builder out(runtime.budget());
-  runtime.budget().step(total);
-  for (std::size_t i = 0; i < left; ++i) out.add(fill);
-  out.add(self.text());
-  for (std::size_t i = left; i < total; ++i) out.add(fill);
-  return runtime.heap().string(out.take());
-}
 Value ljust(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::right); }
 Value rjust(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::left); }
 Value center(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::both); }
-Value center_filter(Runtime& runtime, const Value& self, const Params& params) {
-  return pad(runtime, to_string(runtime.heap(), self), params, Side::both);
-}
-
 Value zfill(Runtime& runtime, const Value& self, const Params& params) {
   const auto size = static_cast<std::int64_t>(length(runtime.budget(), self));
   const std::size_t sign = self.view().starts_with('-') || self.view().starts_with('+') ? 1 : 0;
@@ -420,72 +263,6 @@ Value zfill(Runtime& runtime, const Value& self, const Params& params) {
   const auto zeros = static_cast<std::size_t>(std::max<std::int64_t>(params.integer(0, 0) - size, 0));
   out.fill(zeros, '0').add(self.text(), sign, self.view().size());
   return runtime.heap().string(out.take());
-}
-
-Value indent(Runtime& runtime, const Value& self, const Params& params) {
-  if (self.is(Kind::undefined)) runtime.undefined_error(self);
-  if (!self.is(Kind::string)) fail(ErrorCode::malformed, "indent needs a string, not '{}'", type_name(self));
-  Builder margin(runtime.budget());
-  if (params.given(0) && params[0].is(Kind::string)) {
-    margin.add(params[0].text());
-  } else {
-    margin.fill(static_cast<std::size_t>(std::max<std::int64_t>(params.integer(0, 4), 0)), ' ');
-  }
-  Builder source(runtime.budget());
-  source.add(self.text()).add("\n");  // so that a text's last line end counts as an empty line
-  const Text& text = source.text();
-  Builder out(runtime.budget());
-  bool first_line = true;
-  for (const Line& line : lines_of(runtime, text.bytes)) {
-    if (!first_line) out.add("\n");
-    const bool indents = first_line ? params.flag(1) : params.flag(2) || line.end > line.begin;
-    if (indents) out.add(margin.text());
-    out.add(text, line.begin, line.end);
-    first_line = false;
-  }
-  return runtime.heap().string(out.take());
-}
-
-Value truncate(Runtime& runtime, const Value& self, const Params& params) {
-  if (!self.is(Kind::string)) fail(ErrorCode::malformed, "truncate needs a string, not '{}'", type_name(self));
-  const std::int64_t most = params.integer(0, 255), leeway = params.given(3) ? params.integer(3, 5) : 5;
-  const Text end = params.given(2) ? params.text(2) : Text{"...", {}};
-  const auto end_size = static_cast<std::int64_t>(count_code_points(end.bytes));
-  if (most < end_size || leeway < 0) fail(ErrorCode::malformed, "truncate's length or leeway is too small");
-  const auto size = static_cast<std::int64_t>(length(runtime.budget(), self));
-  if (size <= leeway || size - leeway <= most) return self;
-  std::size_t cut = byte_offset(self.view(), static_cast<std::size_t>(most - end_size));
-  if (!params.flag(1)) cut = std::min(cut, self.view().substr(0, cut).rfind(' '));
-  Builder out(runtime.budget());
-  out.add(self.text(), 0, cut).add(end);
-  return runtime.heap().string(out.take());
-}
-
-Value wordcount(Runtime& runtime, const Value& self, const Params&) {
-  const Value text = to_string(runtime.heap(), self);
-  std::int64_t words = 0;
-  bool inside = false;
-  for (std::size_t i = 0; i < text.view().size();) {
-    const CodePoint c = decode(text.view(), i);
-    const bool word = is_word(c.value);
-    words += word && !inside ? 1 : 0;
-    inside = word;
-    i += c.length;
-  }
-  return Value::of(words);
-}
-
-Value string(Runtime& runtime, const Value& self, const Params&) { return to_string(runtime.heap(), self); }
-
-Value safe(Runtime& runtime, const Value& self, const Params&) {
-  Value text = to_string(runtime.heap(), self);
-  text.markup = true;
-  return text;
-}
-
-Value escape(Runtime& runtime, const Value& self, const Params&) {
-  if (self.markup) return self;
-  return escape_html(runtime.heap(), to_string(runtime.heap(), self).text());
 }
 
 constexpr Builtin kMethods[] = {
@@ -526,55 +303,11 @@ constexpr Builtin kMethods[] = {
     {"zfill", zfill, {"width"}, 1},
 };
 
-constexpr Builtin kFilters[] = {
-    {"capitalize", capitalize},
-    {"center", center_filter, {"width"}},
-    {"e", escape},
-    {"escape", escape},
-    {"format", format_filter, {}, 0, true},
-    {"indent", indent, {"width", "first", "blank"}},
-    {"lower", lower},
-    {"replace", replace_filter, {"old", "new", "count"}, 2},
-    {"safe", safe},
-    {"string", string},
-    {"title", title_filter},
-    {"trim", strip, {"chars"}},
-    {"truncate", truncate, {"length", "killwords", "end", "leeway"}},
-    {"upper", upper},
-    {"wordcount", wordcount},
-};
-
 }  // namespace
-
-Value escape_html(Heap& heap, const Text& text) {
-  Builder out(heap.budget());
-  for (std::size_t i = 0; i < text.bytes.size(); ++i) {
-    const std::string_view entity = [c = text.bytes[i]]() -> std::string_view {
-      switch (c) {
-        case '&': return "&amp;";
-        case '<': return "&lt;";
-        case '>': return "&gt;";
-        case '\'': return "&#39;";
-        case '"': return "&#34;";
-        default: return {};
-      }
-    }();
-    if (entity.empty()) {
-      out.add(text, i, i + 1);
-    } else {
-      out.add(entity, text.tainted(i, i + 1));
-    }
-  }
-  Value result = heap.string(out.take());
-  result.markup = true;
-  return result;
-}
 
 const Builtin* find_string_method(std::string_view name) noexcept {
   const auto found = std::find_if(std::begin(kMethods), std::end(kMethods), [name](const Builtin& b) { return b.name == name; });
   return found != std::end(kMethods) ? found : nullptr;
 }
-
-std::span<const Builtin> string_filters() noexcept { return kFilters; }
 
 }  // namespace rill::chat
