@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -54,9 +55,10 @@ File::~File() {
 }
 
 Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> out) const {
+  const std::size_t wanted = std::min(out.size(), std::size_t{1} << 30);  // some systems refuse 2 GiB at once
   ssize_t count;
   do {
-    count = ::pread(static_cast<int>(handle_), out.data(), out.size(), static_cast<off_t>(offset));
+    count = ::pread(static_cast<int>(handle_), out.data(), wanted, static_cast<off_t>(offset));
   } while (count < 0 && errno == EINTR);
   if (count < 0) return make_error(ErrorCode::io, "read failed: {}", describe(errno));
   return static_cast<std::size_t>(count);
