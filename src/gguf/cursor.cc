@@ -23,26 +23,28 @@ Result<void> Cursor::expect(std::uint64_t count, std::uint64_t item_bytes, std::
                     source_.name(), position_, count, what, source_.size());
 }
 
+// Moves what the buffer still holds to the front of `out`, and drops that from `out`.
+void Cursor::take_buffered(std::span<std::byte>& out) {
+  const std::size_t count = std::min(out.size(), buffer_left_);
+  std::copy_n(buffer_.end() - static_cast<std::ptrdiff_t>(buffer_left_), count, out.begin());
+  out = out.subspan(count);
+  buffer_left_ -= count;
+  position_ += count;
+}
+
 Result<void> Cursor::read(std::span<std::byte> out) {
-  if (buffer_left_ < out.size()) {
-    RILL_TRY(expect(out.size(), 1, "bytes"));
-    const std::size_t head = buffer_left_;
-    std::memcpy(out.data(), buffer_.data() + buffer_.size() - buffer_left_, head);
-    out = out.subspan(head);
-    position_ += head;
-    buffer_left_ = 0;
-    if (out.size() >= kBufferBytes) {
-      RILL_TRY(source_.read(position_, out));
-      position_ += out.size();
-      return {};
-    }
-    buffer_.resize(static_cast<std::size_t>(std::min(kBufferBytes, remaining())));
-    RILL_TRY(source_.read(position_, buffer_));
-    buffer_left_ = buffer_.size();
+  RILL_TRY(expect(out.size(), 1, "bytes"));
+  take_buffered(out);
+  if (out.empty()) return {};
+  if (out.size() >= kBufferBytes) {
+    RILL_TRY(source_.read(position_, out));
+    position_ += out.size();
+    return {};
   }
-  std::memcpy(out.data(), buffer_.data() + buffer_.size() - buffer_left_, out.size());
-  buffer_left_ -= out.size();
-  position_ += out.size();
+  buffer_.resize(static_cast<std::size_t>(std::min(kBufferBytes, remaining())));
+  RILL_TRY(source_.read(position_, buffer_));
+  buffer_left_ = buffer_.size();
+  take_buffered(out);
   return {};
 }
 

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rill/byte_source.h"
@@ -38,6 +38,7 @@ class Cursor {
 
  private:
   std::uint64_t remaining() const;
+  void take_buffered(std::span<std::byte>& out);
 
   const ByteSource& source_;
   std::uint64_t limit_;
