@@ -1,6 +1,5 @@
 // Does the work that benchmarks/compare/compare.py names on its standard input and answers with seconds. compare.py says how.
 #include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <sstream>

@@ -1,7 +1,6 @@
 // The size of a KV cache, exactly and without a model: plan the KV first, then the concurrency.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "rill/export.h"

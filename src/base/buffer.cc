@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include "base/error.h"
 #include "base/os.h"

@@ -1,7 +1,7 @@
 #include "rill/byte_source.h"
 
-#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <exception>
 #include <utility>
 

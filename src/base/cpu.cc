@@ -7,7 +7,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "base/control_groups.h"
 

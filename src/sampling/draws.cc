@@ -1,5 +1,3 @@
-#include <array>
-
 #include "rill/logits_processor.h"
 #include "sampling/philox.h"
 

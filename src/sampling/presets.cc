@@ -1,7 +1,5 @@
 #include "rill/presets.h"
 
-#include <utility>
-
 #include "base/error.h"
 
 namespace rill::presets {

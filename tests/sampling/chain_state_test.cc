@@ -1,8 +1,6 @@
 // Copying, accepting and rolling back, for every built-in stage: what a chain answers is all that its state can be seen by.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "rill/sampler_chain.h"
 #include "sampling/naive.h"
 

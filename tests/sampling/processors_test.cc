@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>

@@ -1,7 +1,6 @@
 // Writes GGUF files to memory: well-formed by default, and malformed wherever a test asks for it.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,7 +1,6 @@
 #include "support/model_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "tensor/half.h"
