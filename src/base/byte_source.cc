@@ -1,8 +1,8 @@
 #include "rill/byte_source.h"
 
 #include <cstring>
-#include <functional>
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"

@@ -122,7 +122,7 @@ Result<std::vector<T>> Metadata::get_array(std::string_view key) const {
   RILL_ASSIGN(const Value* value, require(key));
   const auto* array = std::get_if<NumberArray>(&value->data);
   if (array == nullptr) {
-    const bool strings = std::holds_alternative<StringArray>(value->data);
+    const bool strings = std::holds_alternative<FlatStrings>(value->data);
     return make_error(ErrorCode::malformed,
                       "{}: key '{}' has type {}{}, but must be an array of which each element is {}", source_name_, key,
                       strings ? "string " : "", to_string(value->type), kWanted<T>);
@@ -147,9 +147,9 @@ Result<std::vector<T>> Metadata::get_array(std::string_view key) const {
   return elements;
 }
 
-Result<const StringArray*> Metadata::get_strings(std::string_view key) const {
+Result<const FlatStrings*> Metadata::get_strings(std::string_view key) const {
   RILL_ASSIGN(const Value* value, require(key));
-  const auto* array = std::get_if<StringArray>(&value->data);
+  const auto* array = std::get_if<FlatStrings>(&value->data);
   if (array == nullptr) {
     return make_error(ErrorCode::malformed, "{}: key '{}' has type {}, but must be an array of strings", source_name_,
                       key, to_string(value->type));

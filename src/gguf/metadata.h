@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/flat_strings.h"
 #include "rill/result.h"
 
 namespace rill::gguf {
@@ -19,17 +20,6 @@ inline constexpr std::uint32_t kValueTypeCount = 13;
 
 const char* to_string(ValueType type);
 std::size_t byte_width(ValueType type);  // of a number or boolean; 0 for string and array
-
-// Strings in one piece of memory: 262,144 of them cost two allocations.
-struct StringArray {
-  std::vector<std::uint32_t> offsets = {0};  // count + 1; string i is bytes [offsets[i], offsets[i + 1])
-  std::string bytes;
-
-  std::size_t size() const { return offsets.size() - 1; }
-  std::string_view operator[](std::size_t i) const {
-    return std::string_view(bytes).substr(offsets[i], offsets[i + 1] - offsets[i]);
-  }
-};
 
 // Numbers or booleans as they lie in the file, little-endian.
 struct NumberArray {
@@ -47,7 +37,7 @@ struct NestedArray {
 struct Value {
   ValueType type = ValueType::u8;
   // Integers are widened; f32 is kept apart from f64 so that it prints as it was written.
-  std::variant<std::uint64_t, std::int64_t, float, double, bool, std::string, StringArray, NumberArray, NestedArray>
+  std::variant<std::uint64_t, std::int64_t, float, double, bool, std::string, FlatStrings, NumberArray, NestedArray>
       data;
 };
 
@@ -74,7 +64,7 @@ class Metadata {
     return find(key) == nullptr ? Result<T>(fallback) : get<T>(key);
   }
 
-  Result<const StringArray*> get_strings(std::string_view key) const;
+  Result<const FlatStrings*> get_strings(std::string_view key) const;
 
   // T is bool, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t or float; elements convert as in get().
   template <typename T>

@@ -60,7 +60,7 @@ class Reader {
   Result<Value> read_array(std::string_view key);
   Result<ValueType> read_type(std::string_view key);
   Result<void> check_booleans(std::string_view key, std::span<const std::byte> values) const;
-  Result<StringArray> read_strings(std::uint64_t count);
+  Result<FlatStrings> read_strings(std::uint64_t count);
   Result<void> skip_nested(std::string_view key, std::uint64_t count);
 
   Result<void> read_tensor_table();
@@ -197,7 +197,7 @@ Result<Value> Reader::read_array(std::string_view key) {
     return Value{ValueType::array, NestedArray{count}};
   }
   if (type == ValueType::string) {
-    RILL_ASSIGN(StringArray strings, read_strings(count));
+    RILL_ASSIGN(FlatStrings strings, read_strings(count));
     return Value{ValueType::array, std::move(strings)};
   }
   RILL_TRY(cursor_.expect(count, byte_width(type), "array elements"));
@@ -208,14 +208,14 @@ Result<Value> Reader::read_array(std::string_view key) {
 }
 
 // kMaxMetadataBytes keeps the offsets within 32 bits.
-Result<StringArray> Reader::read_strings(std::uint64_t count) {
+Result<FlatStrings> Reader::read_strings(std::uint64_t count) {
   static_assert(kMaxMetadataBytes <= std::numeric_limits<std::uint32_t>::max());
   RILL_TRY(cursor_.expect(count, sizeof(std::uint64_t), "strings"));
-  StringArray strings;
+  FlatStrings strings;
   strings.offsets.reserve(static_cast<std::size_t>(count) + 1);
   for (std::uint64_t i = 0; i < count; ++i) {
     RILL_TRY(cursor_.append_string(strings.bytes, kMaxStringBytes, "bytes of a string"));
-    strings.offsets.push_back(static_cast<std::uint32_t>(strings.bytes.size()));
+    strings.end_string();
   }
   return strings;
 }

@@ -11,8 +11,8 @@ constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
 constexpr std::string_view kAddBos = "tokenizer.ggml.add_bos_token";
 
 Result<FlatStrings> read_strings(const gguf::Metadata& metadata, std::string_view key) {
-  RILL_ASSIGN(const gguf::StringArray* strings, metadata.get_strings(key));
-  return FlatStrings{.bytes = strings->bytes, .offsets = strings->offsets};
+  RILL_ASSIGN(const FlatStrings* strings, metadata.get_strings(key));
+  return *strings;
 }
 
 Result<std::vector<TokenKind>> read_kinds(const gguf::Metadata& metadata) {

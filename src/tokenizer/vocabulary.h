@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/flat_strings.h"
 #include "rill/result.h"
 #include "rill/token.h"
 #include "rill/tokenizer.h"
-#include "tokenizer/flat_strings.h"
 #include "tokenizer/index_table.h"
 
 namespace rill::tokenizer {

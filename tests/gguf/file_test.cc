@@ -107,7 +107,7 @@ TEST(GgufFileTest, ReadsSmolLm2) {
   EXPECT_EQ(file.metadata().get<std::string_view>("general.architecture").value(), "llama");
   EXPECT_EQ(file.metadata().get<std::uint32_t>("llama.block_count").value(), 30u);
   EXPECT_EQ(file.metadata().get<float>("llama.rope.freq_base").value(), 100000.0f);
-  const StringArray& tokens = *file.metadata().get_strings("tokenizer.ggml.tokens").value();
+  const FlatStrings& tokens = *file.metadata().get_strings("tokenizer.ggml.tokens").value();
   ASSERT_EQ(tokens.size(), 49152u);
   EXPECT_EQ(tokens[1], "<|im_start|>");
   const TensorInfo& embedding = *file.require_tensor("token_embd.weight").value();

@@ -63,7 +63,7 @@ TEST(MetadataTest, AbsentKeysAreNamedOrFallBack) {
 TEST(MetadataTest, StringArraysAreFlat) {
   const std::vector<std::string> strings = {"a", "", std::string("b\0c", 3), "\xff"};
   const Metadata metadata = read(test::GgufWriter().add("s", std::span(strings)).add("i", std::uint32_t{1}));
-  const StringArray& array = *metadata.get_strings("s").value();
+  const FlatStrings& array = *metadata.get_strings("s").value();
   ASSERT_EQ(array.size(), strings.size());
   for (std::size_t i = 0; i < strings.size(); ++i) EXPECT_EQ(array[i], strings[i]);
   EXPECT_EQ(array.bytes.size(), 5u);
@@ -100,7 +100,7 @@ TEST(MetadataTest, KeepsALargeVocabularyInTwoAllocations) {
   std::vector<std::string> strings;
   for (int i = 0; i < 262144; ++i) strings.push_back("token" + std::to_string(i));
   const Metadata metadata = read(test::GgufWriter().add("s", std::span(strings)));
-  const StringArray& array = *metadata.get_strings("s").value();
+  const FlatStrings& array = *metadata.get_strings("s").value();
   ASSERT_EQ(array.size(), strings.size());
   EXPECT_EQ(array[262143], "token262143");
   EXPECT_LE(array.offsets.capacity(), strings.size() + 1);

@@ -17,7 +17,7 @@ void put_value(ByteWriter& out, const gguf::Value& value) {
         using T = std::decay_t<decltype(data)>;
         if constexpr (std::is_same_v<T, std::string>) {
           out.put_string(data);
-        } else if constexpr (std::is_same_v<T, gguf::StringArray>) {
+        } else if constexpr (std::is_same_v<T, FlatStrings>) {
           out.put(static_cast<std::uint32_t>(gguf::ValueType::string)).put(std::uint64_t{data.size()});
           for (std::size_t i = 0; i < data.size(); ++i) out.put_string(data[i]);
         } else if constexpr (std::is_same_v<T, gguf::NumberArray>) {
