@@ -87,7 +87,6 @@ class Runtime {
 
   // Expressions (evaluate.cc).
   Value evaluate(NodeId id);
-  Value evaluate_name(const Node& node);
   Value evaluate_items(const Node& node);
   Value evaluate_dict(const Node& node);
   Value evaluate_chain(NodeId id);

@@ -33,7 +33,6 @@ struct PackedLayout {
   bool has_minimum = false;
   std::size_t sub_blocks = 1;
   std::size_t header_bytes = 0;
-  std::size_t scale_cols = 32;  // columns that share a scale
 
   constexpr std::size_t upper_lines() const { return bits == 5 ? 1 : bits == 6 ? 2 : 0; }
   constexpr std::size_t lower_lines() const { return bits == 8 ? 8 : 4; }
@@ -50,7 +49,7 @@ constexpr PackedLayout packed_layout(ElementType type) {
     case ElementType::q5_1: return {5, 0, true, 1, 64};
     case ElementType::q4_k: return {4, 0, true, 8, 256};
     case ElementType::q5_k: return {5, 0, true, 8, 256};
-    case ElementType::q6_k: return {6, 32, false, 8, 288, 16};
+    case ElementType::q6_k: return {6, 32, false, 8, 288};
     default: return {};
   }
 }

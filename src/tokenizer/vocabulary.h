@@ -58,7 +58,6 @@ class Vocabulary {
   // merging.
   // A right guess saves the search.
   Token find_piece(std::string_view bytes, Token guess = kNoToken) const noexcept;
-  std::size_t longest_piece() const noexcept { return longest_piece_; }
 
   // The token of one byte, or kNoToken.
   Token byte_token(std::uint8_t byte) const noexcept { return byte_tokens_[byte]; }
