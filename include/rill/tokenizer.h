@@ -77,7 +77,7 @@ class RILL_EXPORT Tokenizer {
                                              Unencodable unencodable = Unencodable::error) const;
 
   // The bytes of `tokens`, which may end inside a character: Detokenizer cuts streams. The space that encode puts
-  // before a text (see add_space_prefix) is taken away again. An id out of range is invalid_argument.
+  // before a text (see adds_space_prefix) is taken away again. An id out of range is invalid_argument.
   Result<std::string> decode(std::span<const Token> tokens, const DecodeOptions& options = {}) const;
 
   // What the token adds to a text, or a control token's own text; empty for an id out of range. Valid as long as any
@@ -105,7 +105,7 @@ class RILL_EXPORT Tokenizer {
 
   // SentencePiece: encode puts a space before a text and after each control token, so that words look the same
   // everywhere.
-  bool add_space_prefix() const noexcept;
+  bool adds_space_prefix() const noexcept;
 
   // The token whose bytes are `text`: ordinary text first, then special tokens.
   std::optional<Token> find(std::string_view text) const noexcept;

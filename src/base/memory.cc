@@ -57,7 +57,7 @@ std::uint64_t available_memory(const fs::path& root) {
 
 std::uint64_t available_memory() {
   const std::uint64_t available = available_memory("/");
-  return available != 0 ? available : os::physical_memory();
+  return available != 0 ? available : os::free_or_all_memory();
 }
 
 }  // namespace rill

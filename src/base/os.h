@@ -34,8 +34,8 @@ class File {
 
 // ---- Memory ----
 
-// Bytes, or 0 if unknown: what is free on Windows, what is built in elsewhere.
-std::uint64_t physical_memory();
+// Bytes: what is free where the system tells (Windows), else all that is built in; 0 if unknown.
+std::uint64_t free_or_all_memory();
 
 // Asks for huge pages behind a range. Only advice: failure changes speed and nothing else.
 void advise_huge_pages(void* address, std::size_t bytes) noexcept;

@@ -64,7 +64,7 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   return static_cast<std::size_t>(count);
 }
 
-std::uint64_t physical_memory() {
+std::uint64_t free_or_all_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && page_bytes > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) : 0;
 }

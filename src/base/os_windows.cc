@@ -70,7 +70,7 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   return std::size_t{count};
 }
 
-std::uint64_t physical_memory() {
+std::uint64_t free_or_all_memory() {
   MEMORYSTATUSEX status{};
   status.dwLength = sizeof(status);
   return ::GlobalMemoryStatusEx(&status) ? std::min<std::uint64_t>(status.ullAvailPhys, status.ullAvailPageFile) : 0;

@@ -191,7 +191,7 @@ std::string_view Tokenizer::text_of(Token token, bool show_special, bool& at_sta
     at_start = true;
     return show_special ? text : std::string_view();
   }
-  if (at_start && add_space_prefix() && kind(token) != TokenKind::user_defined && text.starts_with(' '))
+  if (at_start && adds_space_prefix() && kind(token) != TokenKind::user_defined && text.starts_with(' '))
     text.remove_prefix(1);
   at_start = false;
   return text;
@@ -218,7 +218,7 @@ std::optional<Token> Tokenizer::bos() const noexcept { return state_->bos; }
 std::optional<Token> Tokenizer::eos() const noexcept { return state_->eos; }
 bool Tokenizer::adds_bos() const noexcept { return state_->add_bos; }
 bool Tokenizer::adds_eos() const noexcept { return state_->add_eos; }
-bool Tokenizer::add_space_prefix() const noexcept { return state_->add_space_prefix; }
+bool Tokenizer::adds_space_prefix() const noexcept { return state_->add_space_prefix; }
 
 std::optional<Token> Tokenizer::find(std::string_view text) const noexcept {
   Token token = state_->vocabulary.find_piece(text);
