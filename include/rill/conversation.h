@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rill/chat_template.h"
 #include "rill/export.h"
 #include "rill/generation.h"
 #include "rill/message.h"

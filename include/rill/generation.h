@@ -1,7 +1,9 @@
 // One answer, pulled token by token by the caller's own loop.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

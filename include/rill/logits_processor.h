@@ -19,7 +19,8 @@ namespace rill {
 
 // Random numbers that are a function of (seed, completion index, position, stream, how many were drawn) alone:
 // Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011). The sampler draws from stream 0,
-// the processor at place i of the chain from stream i + 1, so that none shifts the numbers of another.
+// the processor at place i of the chain from stream i + 1, so that none shifts the numbers of another. One thread at a
+// time.
 class RILL_EXPORT Draws {
  public:
   Draws(std::uint64_t seed, std::uint32_t completion_index, std::size_t position, std::uint16_t stream)
@@ -89,6 +90,7 @@ class RILL_EXPORT TokenSampler : public ChainStage {
 };
 
 // A value that owns a Stage; a copy is a clone with the same state. Empty after a move, and refused by a chain then.
+// One thread at a time.
 template <typename Stage>
 class StageHandle {
  public:

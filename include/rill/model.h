@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "rill/byte_source.h"
 #include "rill/chat_template.h"
@@ -70,7 +69,7 @@ class RILL_EXPORT Model {
   // `path` in UTF-8, on every platform.
   static Result<std::shared_ptr<const Model>> load(const std::string& path, ModelOptions options = {});
   static Result<std::shared_ptr<const Model>> load(const char* path, ModelOptions options = {});
-  static Result<std::shared_ptr<const Model>> load(std::shared_ptr<const ByteSource> source, ModelOptions options = {});
+  static Result<std::shared_ptr<const Model>> load(ByteSourcePtr source, ModelOptions options = {});
 
   explicit Model(std::unique_ptr<model::LoadedModel> loaded);
   ~Model();

@@ -1,11 +1,20 @@
-// Everything that links without a third party.
+// All of rill. rill/fmt.h and rill/eigen.h, which include a third party, are apart.
 #pragma once
 
+#include "rill/byte_range.h"
+#include "rill/byte_source.h"
+#include "rill/candidates.h"
+#include "rill/chat_template.h"
 #include "rill/conversation.h"
 #include "rill/detokenizer.h"
 #include "rill/embedding.h"
 #include "rill/generation.h"
+#include "rill/json.h"
 #include "rill/kv_plan.h"
+#include "rill/log.h"
+#include "rill/logits.h"
+#include "rill/logits_processor.h"
+#include "rill/message.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
 #include "rill/presets.h"
@@ -16,4 +25,6 @@
 #include "rill/session.h"
 #include "rill/stop_token.h"
 #include "rill/thread_pool.h"
+#include "rill/token.h"
+#include "rill/token_set.h"
 #include "rill/tokenizer.h"

@@ -1,10 +1,10 @@
 // A session: one sequence of tokens, its position and its KV cache, over a shared model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -131,7 +131,7 @@ class RILL_EXPORT Session {
 
 struct FeedItem {
   Session* session = nullptr;
-  std::span<const Token> tokens;
+  std::span<const Token> tokens = {};
   Keep keep = {};
 };
 

@@ -4,7 +4,7 @@
 - A layer of src/ includes itself, what ALLOWED gives it, what those may include in turn, and public headers.
 - Public headers include the standard library and each other; rill/fmt.h and rill/eigen.h alone name a third party.
 - Highway is named by src/kernels/ops-inl.h alone.
-- A public header has at most 200 lines.
+- A public header has at most 200 lines, and rill/rill.h includes it, but for those two and export.h.
 """
 
 import pathlib
@@ -70,6 +70,17 @@ def check_public(root, problems):
                 fine = STANDARD.fullmatch(target) or (third_party and target.startswith(third_party))
             if not fine:
                 problems.append(f"{name}:{line}: a public header includes {target}")
+    check_umbrella(root, problems)
+
+
+def check_umbrella(root, problems):
+    umbrella = root / "include" / "rill" / "rill.h"
+    if not umbrella.is_file():
+        return
+    included = {target for _, target, _ in includes(umbrella)}
+    for path in sorted((root / "include" / "rill").glob("*.h")):
+        if path.name not in ("rill.h", "export.h", "fmt.h", "eigen.h") and f"rill/{path.name}" not in included:
+            problems.append(f"include/rill/rill.h: does not include rill/{path.name}")
 
 
 def check_layers(root, problems):

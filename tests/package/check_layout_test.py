@@ -40,6 +40,7 @@ class CheckLayout(unittest.TestCase):
             "include/rill/d.h": "#include \"rill/missing.h\"\n",     # a header that is not installed
             "include/rill/e.h": "#include <unistd.h>\n",             # not portable
             "include/rill/f.h": "//\n" * 201,                        # too long
+            "include/rill/rill.h": "",                               # an umbrella that leaves rill/a.h out
         }.items():
             with self.subTest(name):
                 found = self.problems({name: text})
