@@ -24,9 +24,8 @@ struct TensorInfo {
   std::string name;
   ElementType type = ElementType::f32;
   std::size_t rank = 0;  // 1 to kMaxDims
-  std::array<std::uint64_t, kMaxDims> dims = {1, 1, 1,
-                                              1};  // innermost first: a matrix [rows, cols] has dims {cols, rows}
-  std::uint64_t offset = 0;                        // of the data in its source
+  std::array<std::uint64_t, kMaxDims> dims = {1, 1, 1, 1};  // innermost first: [rows, cols] has dims {cols, rows}
+  std::uint64_t offset = 0;                                 // of the data in its source
   std::uint64_t bytes = 0;
   std::size_t split = 0;  // which of the sources holds the data
 

@@ -1,4 +1,4 @@
-// Sixteen lanes on every SIMD target, with the same bits: the only code of rill that touches Highway.
+// Sixteen lanes on every SIMD target, with the same bits: the only file of rill that includes Highway.
 //
 // A per-target source defines RILL_TARGET (RILL_SCALAR, RILL_SSE4, RILL_AVX2, RILL_AVX512 or RILL_NEON), includes this
 // header and puts its code between RILL_BEFORE_NAMESPACE and RILL_AFTER_NAMESPACE, in namespace

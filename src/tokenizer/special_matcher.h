@@ -46,9 +46,8 @@ class SpecialMatcher {
   std::optional<Match> match_at(const Vocabulary& vocabulary, std::string_view text, std::size_t begin,
                                 const ControlPolicy& policy) const;
 
-  std::vector<Token> order_;  // by bytes, then id
-  std::array<std::uint32_t, 257>
-      first_byte_;  // tokens that begin with byte b: order_ [first_byte_[b], first_byte_[b + 1])
+  std::vector<Token> order_;                   // by bytes, then id
+  std::array<std::uint32_t, 257> first_byte_;  // order_[first_byte_[b], first_byte_[b + 1]) begin with byte b
 };
 
 }  // namespace rill::tokenizer

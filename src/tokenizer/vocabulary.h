@@ -36,8 +36,7 @@ struct VocabularyData {
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;  // SentencePiece
-  bool ignore_merges =
-      false;  // byte-level BPE: a piece that is a token is that token, whether or not merges lead to it
+  bool ignore_merges = false;     // byte-level BPE: a piece that is a token is that token, whatever merges lead to
 };
 
 // Immutable, thread-safe.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tokenizer_bpe.json and tokenizer_sentencepiece.json: small vocabularies, random texts, and the pieces
-(sizes in bytes) and ids that the reference implementations give for them. Needs `tokenizers` and `sentencepiece` from PyPI.
+(sizes in bytes) and ids that the reference implementations, the packages `tokenizers` and `sentencepiece`, give for them.
 
     make_tokenizer_differential.py [--cases N] [--seed S] [--output FOLDER]
 
