@@ -4,13 +4,21 @@
 #include <rill/rill.h>
 
 #include <atomic>
+#include <charconv>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #ifdef _WIN32
 #include <io.h>
@@ -51,15 +59,11 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-long long to_number(const std::string& name, const std::string& text) {
-  std::size_t used = 0;
-  long long value = 0;
-  try {
-    value = std::stoll(text, &used);
-  } catch (const std::exception&) {
-  }
-  if (used == 0 || used != text.size() || value < 0) throw UsageError(name + " wants a number, not '" + text + "'");
-  return value;
+template <typename Number>
+void read_number(const std::string& name, const std::string& text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end) throw UsageError(name + " wants a number, not '" + text + "'");
 }
 
 rill::KvType to_kv_type(const std::string& text) {
@@ -90,11 +94,11 @@ Options parse(int argc, char** argv) {
       {"--prompt", [&](auto&, auto& text) { options.prompt = text; }},
       {"--system", [&](auto&, auto& text) { options.system = text; }},
       {"--preset", [&](auto&, auto& text) { options.preset = text; }},
-      {"--max-tokens", [&](auto& name, auto& text) { options.max_tokens = static_cast<std::size_t>(to_number(name, text)); }},
-      {"--seed", [&](auto& name, auto& text) { options.seed = static_cast<std::uint64_t>(to_number(name, text)); }},
-      {"--context", [&](auto& name, auto& text) { options.context = static_cast<std::size_t>(to_number(name, text)); }},
+      {"--max-tokens", [&](auto& name, auto& text) { read_number(name, text, options.max_tokens); }},
+      {"--seed", [&](auto& name, auto& text) { read_number(name, text, options.seed); }},
+      {"--context", [&](auto& name, auto& text) { read_number(name, text, options.context); }},
       {"--kv-type", [&](auto&, auto& text) { options.kv_type = to_kv_type(text); }},
-      {"--threads", [&](auto& name, auto& text) { options.threads = static_cast<int>(to_number(name, text)); }},
+      {"--threads", [&](auto& name, auto& text) { read_number(name, text, options.threads); }},
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -162,7 +166,7 @@ class Chat {
     running_answer = &stop;
     auto progress = std::make_unique<ProgressBar>("reading");
     rill::GenerateOptions generate;
-    generate.max_tokens = std::min(options_.max_tokens, room());
+    generate.max_tokens = options_.max_tokens;
     generate.sampling = sampling_;
     generate.context_policy = rill::ContextPolicy::stop;
     generate.stop = stop.token();
@@ -180,8 +184,11 @@ class Chat {
       std::cout << '\n';
       const auto result = answer->result();
       good = result.has_value();
-      if (good) report(*result);
-      if (!good) complain(result.error());
+      if (good) {
+        report(*result);
+      } else {
+        complain(result.error());
+      }
     } else {
       complain(answer.error());
     }
@@ -208,8 +215,6 @@ class Chat {
     auto session = rill::Session::create(std::move(model), {.context_tokens = options.context, .kv_type = options.kv_type}).value();
     return rill::Conversation::create(std::move(session)).value();
   }
-
-  std::size_t room() { return conversation_.session().context_tokens(); }
 
   void reset() {
     conversation_.clear();

@@ -3,9 +3,11 @@
 //   inspect MODEL.gguf
 #include <rill/rill.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <utility>
 
 namespace {
 

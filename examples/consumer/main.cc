@@ -2,6 +2,7 @@
 #include <rill/rill.h>
 
 #include <iostream>
+#include <utility>
 
 int main(int argc, char** argv) {
   if (argc != 3) {
