@@ -105,7 +105,9 @@ Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedP
   for (const ByteRange& range : prompt.untrusted) {
     if (range.end > known) untrusted.push_back({std::max(range.begin, known) - known, range.end - known});
   }
-  RILL_ASSIGN(const std::vector<Token> rest, session.model().tokenizer().encode_rendered(text.substr(known), untrusted));
+  const Tokenizer& tokenizer = session.model().tokenizer();
+  RILL_ASSIGN(const std::vector<Token> rest,
+              known == 0 ? encode_chat(tokenizer, prompt) : tokenizer.encode_rendered(text.substr(known), untrusted));
   encoded.tokens.insert(encoded.tokens.end(), rest.begin(), rest.end());
   return encoded;
 }
