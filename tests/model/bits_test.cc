@@ -215,36 +215,100 @@ TEST_P(BitsTest, DoNotDependOnTheHostsFloatingPointMode) {
   }
 }
 
-TEST(BitsOnSmolLM2Test, DoNotDependOnHowTheWorkIsCut) {
-  RILL_REQUIRE_MODEL(path, "SmolLM2-135M-Instruct.Q4_1.gguf");
-  const Subject subject{"", "llama", ElementType::q4_1};
-  const auto load_real = [&](int threads, const std::string& target) {
-    return Model::load(path, {.threads = threads, .target = target}).value();
-  };
-  const auto tokens = tokens_of(*load_real(2, ""), 300, 21);
-  // The last 4 positions, after a prefill in pieces.
-  const auto run = [&](const std::shared_ptr<const Model>& model, std::size_t piece) {
-    Session session = start(model, subject);
+// The same promises on a real model, for the logits of the last positions of a prompt of some pages.
+class BitsOnSmolLM2Test : public testing::Test {
+ protected:
+  static constexpr std::size_t kTokens = 300;
+  static constexpr std::size_t kCompared = 4;  // last positions
+
+  void SetUp() override {
+    RILL_REQUIRE_MODEL(path, "SmolLM2-135M-Instruct.Q4_1.gguf");
+    path_ = path;
+    model_ = load_real(2);
+    tokens_ = tokens_of(*model_, kTokens, 21);
+    expected_ = run(load_real(1), kTokens);
+  }
+
+  std::shared_ptr<const Model> load_real(int threads, const std::string& target = "") const {
+    return Model::load(path_, {.threads = threads, .target = target}).value();
+  }
+  Session start_real(const std::shared_ptr<const Model>& model) const { return Session::create(model).value(); }
+  std::span<const Token> prompt() const { return std::span(tokens_).first(kTokens - kCompared); }
+  std::span<const Token> compared() const { return std::span(tokens_).last(kCompared); }
+
+  Rows decode(Session& session) const {
     Rows rows;
-    for (std::size_t at = 0; at < tokens.size() - 4; at += piece) {
-      session.feed(std::span(tokens).subspan(at, std::min(piece, tokens.size() - 4 - at))).value();
-    }
-    for (std::size_t i = tokens.size() - 4; i < tokens.size(); ++i) {
-      session.feed(tokens[i]).value();
+    for (const Token& token : compared()) {
+      session.feed(token).value();
       append_logits(session, 1, rows);
     }
     return rows;
-  };
-  const Rows expected = run(load_real(1, ""), 300);
-  for (const int threads : {1, 2, 3}) {
-    const auto model = load_real(threads, "");
-    for (const std::size_t piece : {7, 64, 300}) expect_same_bits(expected, run(model, piece));
   }
+  Rows run(const std::shared_ptr<const Model>& model, std::size_t piece) const {
+    Session session = start_real(model);
+    for (std::size_t at = 0; at < prompt().size(); at += piece) {
+      session.feed(prompt().subspan(at, std::min(piece, prompt().size() - at))).value();
+    }
+    return decode(session);
+  }
+
+  std::filesystem::path path_;
+  std::shared_ptr<const Model> model_;
+  std::vector<Token> tokens_;
+  Rows expected_;
+};
+
+TEST_F(BitsOnSmolLM2Test, DoNotDependOnThreadsPiecesOrTarget) {
+  for (const int threads : {1, 2, 3}) {
+    const auto model = load_real(threads);
+    for (const std::size_t piece : {7, 16, 64, 300}) expect_same_bits(expected_, run(model, piece));
+  }
+  expect_same_bits(expected_, run(model_, 1));
   for (const kernels::KernelTable* table : kernels::available_tables()) {
     if (table->numerics_class != kernels::NumericsClass::fma) continue;
     SCOPED_TRACE(table->name);
-    expect_same_bits(expected, run(load_real(2, table->name), 64));
+    expect_same_bits(expected_, run(load_real(2, table->name), 64));
   }
+}
+
+TEST_F(BitsOnSmolLM2Test, DoNotDependOnCompanyTruncationForksOrMasks) {
+  std::vector<Session> sessions;
+  std::vector<std::vector<Token>> others;
+  std::vector<FeedItem> items;
+  for (unsigned i = 0; i < 5; ++i) {
+    sessions.push_back(start_real(model_));
+    others.push_back(tokens_of(*model_, 20 + 13 * i, i));
+  }
+  for (std::size_t i = 0; i < 5; ++i) items.push_back({&sessions[i], i == 2 ? prompt() : std::span<const Token>(others[i])});
+  feed_batch(items).value();
+  Rows beside;
+  for (const Token& token : compared()) {
+    for (std::size_t i = 0; i < 5; ++i) items[i] = {&sessions[i], {i == 2 ? &token : &others[i][0], 1}};
+    feed_batch(items).value();
+    append_logits(sessions[2], 1, beside);
+  }
+  expect_same_bits(expected_, beside);
+
+  Session session = start_real(model_);
+  session.feed(prompt()).value();
+  Session forked = session.fork().value();
+  session.feed(tokens_of(*model_, 40, 9)).value();
+  expect_same_bits(expected_, decode(forked));
+  session.truncate(100).value();
+  session.feed(prompt().subspan(100)).value();
+  expect_same_bits(expected_, decode(session));
+
+  const std::vector<Token> ids = {0, 1, 17, 4000, 49151};
+  std::vector<float> some(ids.size());
+  session.logits().rows(ids, some).value();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(std::memcmp(&some[i], &expected_.back()[static_cast<std::size_t>(ids[i])], sizeof(float)), 0) << ids[i];
+  }
+}
+
+TEST_F(BitsOnSmolLM2Test, DoNotDependOnTheHostsFloatingPointMode) {
+  const test::ScopedHostFloatMode host(test::HostFloatMode::flush_denormals);
+  expect_same_bits(expected_, run(load_real(2), 64));
 }
 
 }  // namespace
