@@ -16,14 +16,6 @@ namespace {
 
 using test::some_tokens;
 
-void load_and_generate(const std::vector<std::byte>& file, int threads) {
-  const auto model = Model::load(borrow_buffer(file).value(), {.threads = threads}).value();
-  Session session = Session::create(model).value();
-  GenerateOptions options{.max_tokens = 8};
-  options.end_tokens = std::vector<Token>{};
-  ASSERT_EQ(session.generate(some_tokens(20), std::move(options)).value().finish().value().tokens.size(), 8u);
-}
-
 #if defined(__unix__)
 double processor_seconds() {
   rusage usage{};
@@ -49,6 +41,14 @@ std::size_t resident_pages() {
   std::size_t total = 0, resident = 0;
   statm >> total >> resident;
   return resident;
+}
+
+void load_and_generate(const std::vector<std::byte>& file, int threads) {
+  const auto model = Model::load(borrow_buffer(file).value(), {.threads = threads}).value();
+  Session session = Session::create(model).value();
+  GenerateOptions options{.max_tokens = 8};
+  options.end_tokens = std::vector<Token>{};
+  ASSERT_EQ(session.generate(some_tokens(20), std::move(options)).value().finish().value().tokens.size(), 8u);
 }
 
 TEST(ProcessTest, A11TwoHundredCyclesDoNotGrow) {
