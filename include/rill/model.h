@@ -31,7 +31,7 @@ enum class Activations : std::uint8_t {
 };
 
 struct ModelOptions {
-  int threads = 0;                   // 0: the usable performance cores; ignored if pool is set
+  int threads = 0;                   // 0: the usable performance cores; must be 0 if pool is set
   std::shared_ptr<ThreadPool> pool = nullptr;  // the caller's pool, which may serve several models
   Activations activations = Activations::fast;
   std::string target = "";           // name of a SIMD target, e.g. "avx2"; empty: the best this machine runs

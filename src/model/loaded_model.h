@@ -28,7 +28,6 @@ class LoadedModel {
   const kernels::KernelTable* kernels = nullptr;
   std::shared_ptr<ThreadPool> pool;
   Activations activations = Activations::fast;
-  LogSink log;
   std::vector<double> inverse_frequencies;          // [rope_dimensions / 2], global layers
   std::vector<double> inverse_frequencies_sliding;  // the same for sliding-window layers
 

@@ -95,11 +95,14 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
   RILL_ASSIGN(Tokenizer tokenizer, tokenizer::from_gguf(file.metadata(), options.log));
   auto loaded = std::make_unique<LoadedModel>(std::move(tokenizer));
   loaded->config = std::move(config);
-  loaded->log = options.log;
   loaded->activations = options.activations;
   loaded->kernels = kernels::find_table(options.target);
   if (loaded->kernels == nullptr) {
     return make_error(ErrorCode::invalid_argument, "target \"{}\" is not available in this build on this machine", options.target);
+  }
+  if (options.pool != nullptr && options.threads != 0) {
+    return make_error(ErrorCode::invalid_argument, "threads = {} beside a pool of the caller's, which has {}", options.threads,
+                      options.pool->threads());
   }
   loaded->pool = std::move(options.pool);
   if (loaded->pool == nullptr) {

@@ -74,6 +74,10 @@ bool is_utf8(std::string_view text) {
 }
 
 Result<void> check_options(const GenerateOptions& options, std::size_t vocabulary) {
+  if (options.context_policy != ContextPolicy::drop_oldest && (options.keep_tokens != 0 || options.drop_tokens != 0)) {
+    return make_error(ErrorCode::invalid_argument, "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest",
+                      options.keep_tokens, options.drop_tokens);
+  }
   for (const auto& [name, tokens] : {std::pair{"stop_tokens", &options.stop_tokens}, {"end_tokens", options.end_tokens ? &*options.end_tokens : nullptr}}) {
     if (tokens == nullptr) continue;
     for (const Token token : *tokens) {

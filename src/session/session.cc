@@ -5,9 +5,10 @@
 
 #include "base/error.h"
 #include "base/float_mode.h"
-#include "base/math.h"
 #include "model/head.h"
+#include "sampling/softmax.h"
 #include "session/generation_state.h"
+#include "session/pooling.h"
 #include "session/session_state.h"
 
 namespace rill {
@@ -19,37 +20,8 @@ Result<std::vector<Token>> encode_prompt(const Model& model, std::string_view te
   return model.tokenizer().encode(text, {.parse_special = parse_special, .add_special = add_special});
 }
 
-std::vector<float> pool_vectors(std::span<const float> hidden, std::size_t n, Pooling pooling) {
-  const std::size_t count = hidden.size() / n;
-  std::vector<float> out(n);
-  if (pooling == Pooling::mean) {
-    std::vector<double> sum(n);
-    for (std::size_t i = 0; i < hidden.size(); ++i) sum[i % n] += static_cast<double>(hidden[i]);
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(sum[i] / static_cast<double>(count));
-  } else {
-    const std::size_t row = pooling == Pooling::cls ? 0 : count - 1;
-    std::copy_n(hidden.begin() + static_cast<std::ptrdiff_t>(row * n), n, out.begin());
-  }
-  return out;
-}
-
 Error no_hidden_state(const SessionState& state, std::size_t kept_index) {
   return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state.kept_count(), kept_index);
-}
-
-float log_sum_exp(std::span<const float> logits) {
-  const float max = *std::max_element(logits.begin(), logits.end());
-  double sum = 0.0;
-  for (const float logit : logits) sum += static_cast<double>(math::exp_nonpositive(logit - max));
-  return max + static_cast<float>(math::log(sum));
-}
-
-void normalize(std::vector<float>& vector) {
-  double sum = 0.0;
-  for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
-  if (sum == 0.0) return;
-  const double length = std::sqrt(sum);
-  for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / length);
 }
 
 }  // namespace
@@ -159,6 +131,7 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
     const std::size_t vocabulary = state_->loaded().vocabulary_size();
     constexpr std::size_t kRows = 16;  // of logits at a time
     std::vector<float> logits(kRows * vocabulary);
+    Candidates candidates;
     std::vector<float> scores;
     for (std::size_t first = 0; first + 1 < tokens.size(); first += kRows) {
       const std::size_t rows = std::min(kRows, tokens.size() - 1 - first);
@@ -167,9 +140,11 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
       RILL_TRY(model::head_logits(state_->loaded(), hidden.data() + first * n, rows, out));
       for (std::size_t row = 0; row < rows; ++row) {
         const auto one = out.subspan(row * vocabulary, vocabulary);
-        const float score = one[static_cast<std::size_t>(tokens[first + row + 1])] - log_sum_exp(one);
-        if (!std::isfinite(score)) return make_error(ErrorCode::non_finite, "the logits at position {} are not finite", first + row);
-        scores.push_back(score);
+        candidates.assign_all(vocabulary);
+        std::copy(one.begin(), one.end(), candidates.values().begin());
+        const auto distribution = sampling::log_probabilities(candidates, tokens[first + row + 1], 0);
+        if (!distribution) return make_error(ErrorCode::non_finite, "the logits at position {} are not finite", first + row);
+        scores.push_back(distribution->chosen);
       }
     }
     return scores;
@@ -220,10 +195,10 @@ Result<std::vector<std::vector<float>>> Session::embed(std::span<const Token> to
     if (pooling == Pooling::none) {
       for (std::size_t i = 0; i < tokens.size(); ++i) vectors.emplace_back(hidden.data() + i * n, hidden.data() + (i + 1) * n);
     } else {
-      vectors.push_back(pool_vectors(hidden, n, pooling));
+      vectors.push_back(session::pool_hidden(hidden, n, pooling));
     }
     if (options.normalize) {
-      for (std::vector<float>& vector : vectors) normalize(vector);
+      for (std::vector<float>& vector : vectors) session::normalize(vector);
     }
     return vectors;
   });
