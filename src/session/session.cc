@@ -140,11 +140,13 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
       RILL_TRY(model::head_logits(state_->loaded(), hidden.data() + first * n, rows, out));
       for (std::size_t row = 0; row < rows; ++row) {
         const auto one = out.subspan(row * vocabulary, vocabulary);
+        if (!state_->loaded().kernels->all_finite(one.data(), vocabulary)) {
+          return make_error(ErrorCode::non_finite, "the logits at position {} are not finite", first + row);
+        }
         candidates.assign_all(vocabulary);
         std::copy(one.begin(), one.end(), candidates.values().begin());
-        const auto distribution = sampling::log_probabilities(candidates, tokens[first + row + 1], 0);
-        if (!distribution) return make_error(ErrorCode::non_finite, "the logits at position {} are not finite", first + row);
-        scores.push_back(distribution->chosen);
+        RILL_ASSIGN(const sampling::Logprobs distribution, sampling::log_probabilities(candidates, tokens[first + row + 1], 0));
+        scores.push_back(distribution.chosen);
       }
     }
     return scores;

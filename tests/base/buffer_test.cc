@@ -10,6 +10,7 @@
 
 // Read by the address sanitizer, which ends the program where an allocation fails unless told otherwise.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace rill {
 namespace {
