@@ -1,8 +1,9 @@
 // What a run of the thread pool costs beside the work in it. A decode step of a small model makes about 150 runs of 15 us.
 // Needs idle cores: with others at work, it measures them.
 //
-//   pool [threads...]      default: 1 2 3 4
+//   pool [threads...]      default: every number up to the machine's
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,15 @@ void report(int threads) {
   rill::Workers& workers = pool->workers();
   const double empty_run = time_of([&] { workers.run(8, [](std::size_t, std::size_t) noexcept {}); });
 
+  // One tile for each thread, which ends when all have begun: the way to the last helper and back.
+  const double meeting = time_of([&] {
+    std::atomic<int> begun = 0;
+    workers.run(static_cast<std::size_t>(threads), [&](std::size_t, std::size_t) noexcept {
+      begun.fetch_add(1);
+      while (begun.load() < threads) {}
+    });
+  });
+
   // 8 tiles that take 15 us on all threads together, then 2 us of work on the calling thread alone.
   const std::chrono::nanoseconds tile_time{15'000 * threads / 8};
   const auto decode_run = [&] { workers.run(8, [&](std::size_t, std::size_t) noexcept { work_for(tile_time); }); };
@@ -60,15 +70,16 @@ void report(int threads) {
     decode_run();
     first_runs.push_back(microseconds(Clock::now() - begin));
   }
-  std::printf("threads=%d empty_run_us=%.2f decode_run_us=%.2f decode_ideal_us=17 asleep_run_us=%.1f asleep_ideal_us=15\n", threads,
-              empty_run, decode, median(first_runs));
+  std::printf("threads=%d empty_run_us=%.2f meeting_run_us=%.2f decode_run_us=%.2f decode_ideal_us=17 asleep_run_us=%.1f "
+              "asleep_ideal_us=15\n",
+              threads, empty_run, meeting, decode, median(first_runs));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    for (const int threads : {1, 2, 3, 4}) report(threads);
+    for (unsigned threads = 1; threads <= std::thread::hardware_concurrency(); ++threads) report(static_cast<int>(threads));
   }
   for (int i = 1; i < argc; ++i) report(std::atoi(argv[i]));
 }
