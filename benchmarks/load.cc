@@ -1,0 +1,195 @@
+// From the start of a process to the first token of a 17-token prompt, and the most memory it held.
+//
+//   load MODEL.gguf [--threads N] [--rounds N] [--json FILE] [--peer-python PYTHON]
+//
+// Every figure is of a fresh process, the file in the system's cache; the sides take turns, and medians are reported.
+// The peer is llama-cpp-python, whose time counts from after its import, so that Python's own start is not held against
+// it.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "rill/rill.h"
+
+namespace {
+
+using rill::Model;
+using rill::ModelOptions;
+using rill::Session;
+using rill::Token;
+
+constexpr std::size_t kPromptTokens = 17;
+constexpr const char* kPrompt =
+    "Once upon a time there was a fisherman who lived with his wife in a little hut close by the sea, and every day he "
+    "went out fishing.";
+
+constexpr const char* kPeer = R"(
+import sys, time, llama_cpp
+start = time.monotonic_ns()
+model = llama_cpp.Llama(sys.argv[1], n_ctx=512, n_threads=int(sys.argv[2]), n_threads_batch=int(sys.argv[2]), verbose=False)
+model.eval(model.tokenize(sys.argv[3].encode())[:17])
+model.sample(temp=0.0)
+end = time.monotonic_ns()
+print(start, end, 0)
+)";
+
+// Nanoseconds of the clock that all processes of a machine share.
+std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+struct Start {
+  double seconds = 0;     // to the first token
+  double peak_bytes = 0;  // resident
+  double kv_bytes = 0;
+};
+
+// The measured process: prints when it began (0: when it was started), when it had the first token, and the bytes of
+// its KV.
+int measured(const std::string& path, int threads) {
+  const auto model = Model::load(path, {.threads = threads}).value();
+  Session session = Session::create(model).value();
+  std::vector<Token> prompt = model->tokenizer().encode(kPrompt).value();
+  prompt.resize(kPromptTokens);
+  auto answer = session.generate(prompt, {.max_tokens = 1}).value();
+  if (!answer.next()) return 1;
+  std::cout << 0 << ' ' << now() << ' ' << session.kv_bytes() << std::endl;
+  return 0;
+}
+
+Start run(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+  const std::int64_t begin = now();
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("no process");
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string text;
+  char buffer[256];
+  for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  ::close(ends[0]);
+  int status = 0;
+  rusage usage{};
+  ::wait4(child, &status, 0, &usage);
+  std::istringstream words(text);
+  std::int64_t counted_from = 0, end = 0;
+  Start start;
+  if (status != 0 || !(words >> counted_from >> end >> start.kv_bytes))
+    throw std::runtime_error(command[0] + " failed");
+  start.seconds = 1e-9 * static_cast<double>(end - std::max(begin, counted_from));
+  start.peak_bytes = 1024.0 * static_cast<double>(usage.ru_maxrss);
+  return start;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+struct Side {
+  std::string name;
+  std::vector<std::string> command;
+  std::vector<Start> starts = {};
+
+  double median_of(double Start::*figure) const {
+    std::vector<double> values;
+    for (const Start& start : starts) values.push_back(start.*figure);
+    return median(std::move(values));
+  }
+};
+
+void write_json(const std::string& path, const std::vector<Side>& sides) {
+  std::ofstream file(path);
+  const char* next_side = "{";
+  for (const Side& side : sides) {
+    file << next_side << '"' << side.name << "\": [";
+    const char* next = "";
+    for (const Start& start : side.starts) {
+      file << next << "{\"seconds\": " << start.seconds
+           << ", \"peak_bytes\": " << static_cast<std::uint64_t>(start.peak_bytes) << '}';
+      next = ", ";
+    }
+    file << ']';
+    next_side = ", ";
+  }
+  file << "}\n";
+  if (!file.flush()) throw std::runtime_error(path + " could not be written");
+}
+
+int compare(const std::string& model, const std::map<std::string, std::string>& options) {
+  const auto option = [&](const char* name, const char* fallback) {
+    const auto found = options.find(name);
+    return found == options.end() ? fallback : found->second.c_str();
+  };
+  const char* threads = option("--threads", "2");
+  const int rounds = std::stoi(option("--rounds", "7"));
+  std::vector<Side> sides;
+  sides.push_back({"rill", {"/proc/self/exe", model, "--measured", threads}});
+  if (options.contains("--peer-python")) {
+    sides.push_back({"llama_cpp", {options.at("--peer-python"), "-c", kPeer, model, threads, kPrompt}});
+  }
+  for (int round = -1; round < rounds; ++round) {  // the first one warms the file cache and is not counted
+    for (Side& side : sides) {
+      const Start start = run(side.command);
+      if (round >= 0) side.starts.push_back(start);
+    }
+  }
+  if (options.contains("--json")) write_json(options.at("--json"), sides);
+  constexpr double kMiB = 1 << 20;
+  const double file_mib = static_cast<double>(std::filesystem::file_size(model)) / kMiB;
+  std::string summary;
+  for (const Side& side : sides) {
+    const double ms = 1e3 * side.median_of(&Start::seconds);
+    const double peak = side.median_of(&Start::peak_bytes) / kMiB, kv = side.median_of(&Start::kv_bytes) / kMiB;
+    const auto [least, most] = std::minmax_element(
+        side.starts.begin(), side.starts.end(), [](const Start& a, const Start& b) { return a.seconds < b.seconds; });
+    std::printf("%-10s first token %6.1f ms (%.1f to %.1f), peak %6.1f MiB: file %.1f, KV %.1f\n", side.name.c_str(),
+                ms, 1e3 * least->seconds, 1e3 * most->seconds, peak, file_mib, kv);
+    char pairs[160];
+    std::snprintf(pairs, sizeof pairs, "%s%s_first_token_ms=%.1f %s_peak_mib=%.1f", summary.empty() ? "" : " ",
+                  side.name.c_str(), ms, side.name.c_str(), peak);
+    summary += pairs;
+  }
+  std::printf("%s peak_bound_mib=%.1f\n", summary.c_str(),
+              1.15 * file_mib + sides[0].median_of(&Start::kv_bytes) / kMiB + 32);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 4 && std::strcmp(argv[2], "--measured") == 0) return measured(argv[1], std::stoi(argv[3]));
+    std::map<std::string, std::string> options;
+    for (int i = 2; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
+    if (argc < 2 || argc % 2 != 0) {
+      std::cerr << "usage: load MODEL.gguf [--threads N] [--rounds N] [--json FILE] [--peer-python PYTHON]\n";
+      return 2;
+    }
+    return compare(argv[1], options);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
