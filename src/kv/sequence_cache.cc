@@ -103,11 +103,11 @@ void SequenceCache::release_passed(std::uint64_t position) noexcept {
   }
 }
 
-void SequenceCache::commit(std::uint64_t length) noexcept {
+void SequenceCache::commit(std::uint64_t length, std::uint64_t ahead) noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     Table& table = tables_[group];
     if (Page* const original = std::exchange(table.replaced, nullptr)) pool_->release(*original);
-    drop_pages_from(table, pages_for(length));
+    drop_pages_from(table, pages_for(std::max(length, ahead)));
     const std::size_t end = std::min(first_kept_page(group, length), table.pages.size());
     while (table.first_held < end) drop_page(table, table.first_held++);
   }
@@ -156,11 +156,14 @@ std::uint64_t SequenceCache::lowest_truncation() const noexcept {
 
 SequenceCache SequenceCache::fork() const {
   SequenceCache other(pool_, rollback_reserve_);
+  const auto pages = static_cast<std::ptrdiff_t>(pages_for(length_));  // not those beyond: who writes there does not look
   for (std::size_t group = 0; group < tables_.size(); ++group) {
-    other.tables_[group].first_held = tables_[group].first_held;
-    other.tables_[group].bytes = tables_[group].bytes;
-    other.tables_[group].pages = tables_[group].pages;  // the last that may throw: from here on the pages are counted
-    for (Page* const page : tables_[group].pages) {
+    const Table& from = tables_[group];
+    Table& to = other.tables_[group];
+    to.first_held = from.first_held;
+    to.bytes.assign(from.bytes.begin(), from.bytes.begin() + pages);
+    to.pages.assign(from.pages.begin(), from.pages.begin() + pages);  // the last that may throw: from here on the pages are counted
+    for (Page* const page : to.pages) {
       if (page != nullptr) pool_->retain(*page);
     }
   }

@@ -41,8 +41,9 @@ class SequenceCache {
   // Every query from now on stands at `position` or later: pages that this append filled, and that lie below the window and
   // its reserve, go back to the pool. Those from before the append stay until it is committed.
   void release_passed(std::uint64_t position) noexcept;
-  // Ends the append at `length`, in [length() and every position passed, the end extended to].
-  void commit(std::uint64_t length) noexcept;
+  // Ends the append at `length`, in [length() and every position passed, the end extended to]. What it wrote in
+  // [length, ahead) stays, hidden, and may be committed later as long as nothing but fork() and such commits come between.
+  void commit(std::uint64_t length, std::uint64_t ahead = 0) noexcept;
   // Leaves everything as it was before the append.
   void abort() noexcept;
 

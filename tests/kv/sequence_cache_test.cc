@@ -72,6 +72,7 @@ struct Expected {
 struct Sequence {
   SequenceCache cache;
   Expected expected;
+  std::vector<std::uint32_t> ahead = {};  // written behind them, not committed
 };
 
 class RandomSequences {
@@ -84,7 +85,8 @@ class RandomSequences {
   void run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFatalFailure(); ++step) {
       const std::size_t chosen = below(sequences_.size());
-      switch (below(8)) {
+      switch (below(9)) {
+        case 8: commit_ahead(sequences_[chosen]); break;
         case 0: truncate(sequences_[chosen]); break;
         case 1:
           if (sequences_.size() < 5) sequences_.push_back({sequences_[chosen].cache.fork(), sequences_[chosen].expected});
@@ -102,7 +104,7 @@ class RandomSequences {
     EXPECT_EQ(pool_->stats().used_bytes, 0u);
   }
 
-  int exhausted = 0, aborted = 0, evicted = 0, truncated = 0;
+  int exhausted = 0, aborted = 0, evicted = 0, truncated = 0, ahead = 0;
 
  private:
   std::size_t below(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
@@ -111,14 +113,22 @@ class RandomSequences {
   void append(Sequence& sequence) {
     SequenceCache& cache = sequence.cache;
     std::vector<std::uint32_t> values = sequence.expected.values;
+    if (!sequence.ahead.empty() && below(2) == 0) {
+      cache.commit(values.size());  // forgets them
+      sequence.ahead.clear();
+    }
     const std::vector<std::vector<std::byte*>> tables = tables_of(cache);
     const std::uint64_t used = pool_->stats().used_bytes;
+    const bool was_ahead = !sequence.ahead.empty();
+    sequence.ahead.clear();
+    std::size_t passed = values.size();
     const std::size_t end = values.size() + below(2) * below(120) + below(4);
     bool failed = false;
     while (values.size() < end && !failed) {
       const std::size_t begin = values.size();
       const std::size_t chunk_end = std::min(end, begin + 1 + below(40));
       cache.release_passed(begin);
+      passed = begin;
       if (const auto extended = cache.extend_to(chunk_end); !extended) {
         ASSERT_EQ(extended.error().code, ErrorCode::resource_exhausted);
         failed = true;
@@ -137,12 +147,33 @@ class RandomSequences {
       ++aborted;
     }
     if (failed) {
+      if (was_ahead) return;  // its pages are gone
       ASSERT_EQ(tables_of(cache), tables);
       ASSERT_EQ(pool_->stats().used_bytes, used);
       return;
     }
-    cache.commit(values.size());
+    if (below(3) == 0) {
+      const auto hidden = values.begin() + static_cast<std::ptrdiff_t>(passed + below(values.size() - passed + 1));
+      sequence.ahead.assign(hidden, values.end());
+      values.erase(hidden, values.end());
+    }
+    cache.commit(values.size(), values.size() + sequence.ahead.size());
     sequence.expected.values = std::move(values);
+    expect_evicted(sequence);
+  }
+
+  void commit_ahead(Sequence& sequence) {
+    if (sequence.ahead.empty()) return;
+    const auto count = static_cast<std::ptrdiff_t>(1 + below(sequence.ahead.size()));
+    std::vector<std::uint32_t>& values = sequence.expected.values;
+    values.insert(values.end(), sequence.ahead.begin(), sequence.ahead.begin() + count);
+    sequence.ahead.erase(sequence.ahead.begin(), sequence.ahead.begin() + count);
+    sequence.cache.commit(values.size(), values.size() + sequence.ahead.size());
+    expect_evicted(sequence);
+    ++ahead;
+  }
+
+  void expect_evicted(Sequence& sequence) {
     for (std::size_t group = 0; group < 3; ++group) {
       const std::uint64_t window = pool_->groups()[group].window, length = sequence.expected.values.size();
       if (window == 0 || length < window + kReserve) continue;
@@ -172,6 +203,7 @@ class RandomSequences {
       return;
     }
     ++truncated;
+    sequence.ahead.clear();
     expected.values.resize(length);
     for (std::uint64_t& position : expected.evicted_below) position = std::min<std::uint64_t>(position, (length + 15) / 16 * 16);
   }
@@ -188,8 +220,9 @@ class RandomSequences {
 
   // Between appends: exactly the pages that the window and its reserve have not passed, with what was written last.
   void verify(const Sequence& sequence) {
-    const std::vector<std::uint32_t>& values = sequence.expected.values;
+    std::vector<std::uint32_t> values = sequence.expected.values;
     ASSERT_EQ(sequence.cache.length(), values.size());
+    values.insert(values.end(), sequence.ahead.begin(), sequence.ahead.end());
     for (std::size_t group = 0; group < 3; ++group) {
       ASSERT_EQ(sequence.cache.page_table(group).size(), (values.size() + 15) / 16);
       for (std::size_t position = 0; position < values.size(); ++position) {
@@ -231,21 +264,23 @@ class RandomSequences {
 };
 
 TEST(SequenceCacheTest, RandomOperationsAgreeWithAPlainModel) {
-  int exhausted = 0, aborted = 0, evicted = 0, truncated = 0;
+  int exhausted = 0, aborted = 0, evicted = 0, truncated = 0, ahead = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     RandomSequences sequences(seed, seed % 2 == 0 ? 60 : 100'000);
-    sequences.run(120);
+    sequences.run(200);
     ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
     exhausted += sequences.exhausted;
     aborted += sequences.aborted;
     evicted += sequences.evicted;
     truncated += sequences.truncated;
+    ahead += sequences.ahead;
   }
   // The runs must have been where it matters.
   EXPECT_GT(exhausted, 100);
   EXPECT_GT(aborted, 100);
   EXPECT_GT(evicted, 100);
   EXPECT_GT(truncated, 100);
+  EXPECT_GT(ahead, 100);
 }
 
 void append(SequenceCache& cache, std::uint64_t count, std::uint32_t value) {
