@@ -20,6 +20,8 @@
 
 namespace rill {
 
+class Session;
+
 namespace session {
 class GenerationState;
 }
@@ -42,6 +44,20 @@ enum class ContextPolicy : std::uint8_t {
   drop_oldest,  // when full, keep the first `keep_tokens`, drop the `drop_tokens` after them, and feed the rest again
 };
 
+// Several tokens for little more than the price of one: the next ones are guessed, and one forward pass computes them all. A
+// guess counts only if it is what the chain then chooses, so that the answer is the same to the bit, tokens and logits, sampled
+// or not; what the session holds after each step is the same, too. Off unless a source is named.
+struct SpeculationOptions {
+  // Guesses that the text goes on as it did where its last tokens stood before, in the prompt or in the answer. Costs nothing
+  // to ask; pays where an answer quotes, edits or repeats.
+  bool prompt_lookup = false;
+  // Guesses what a smaller model would say, drawn as the chain draws; asked where prompt lookup has nothing. A session of a
+  // model with the same vocabulary (invalid_argument names the first difference), which is brought to hold the same tokens; it
+  // may be kept for the next answer, and is not to be used otherwise while this one runs.
+  Session* draft_session = nullptr;
+  std::size_t max_draft_tokens = 15;  // at a time, 1 to 64. Fewer are guessed where guesses fail, and then none for a while
+};
+
 struct GenerateOptions {
   std::optional<std::size_t> max_tokens = std::nullopt;  // absent: until the window is full
   SamplingOptions sampling = {};
@@ -55,6 +71,7 @@ struct GenerateOptions {
   std::size_t keep_tokens = 0;                           // drop_oldest; at least two less than the window
   std::size_t drop_tokens = 0;                           // drop_oldest; 0: half of what may be dropped
   std::optional<LogprobOptions> logprobs = std::nullopt; // report log-probabilities with each token
+  SpeculationOptions speculation = {};                   // faster, with the same answer
   AddSpecial add_special = AddSpecial::from_model;       // of a text prompt, at position 0 only
   bool parse_special = false;                            // control tokens in a text prompt
   bool show_special = false;                             // control tokens in the output's text

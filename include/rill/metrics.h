@@ -21,9 +21,13 @@ struct Timings {
   std::size_t prompt_tokens = 0;     // of the whole prompt
   std::size_t reused_tokens = 0;     // of those, already held by the session
   std::size_t prefilled_tokens = 0;  // of those, computed now
+  std::size_t decode_passes = 0;     // forward passes of generated tokens
+  std::size_t drafted_tokens = 0;    // guessed in advance and computed in those passes (SpeculationOptions)
+  std::size_t accepted_tokens = 0;   // of those, right, and so without a pass of their own
   Duration tokenize{};
   Duration prefill{};
   Duration decode{};                 // forward passes of generated tokens
+  Duration drafting{};               // guessing
   Duration head{};                   // the LM head, for all samples together
   Duration sampling{};               // all samples together, without the LM head
   std::optional<Duration> ttft;      // from the call of generate() to the first sampled token; absent without one

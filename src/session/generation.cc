@@ -141,6 +141,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   state->result_.timings.prompt_tokens = state->tokens_.size();
   RILL_TRY(state->check_room());
   state->resolve_stop_tokens();
+  RILL_TRY(state->start_speculation());
   state->chain_.observe(state->tokens_);
   return state;
 }
@@ -173,6 +174,15 @@ void GenerationState::resolve_stop_tokens() {
   }
 }
 
+Result<void> GenerationState::start_speculation() {
+  std::vector<Token> ends = end_tokens_;
+  for (const auto& [token, spelled] : stop_tokens_) ends.push_back(token);
+  RILL_ASSIGN(speculation_, Speculation::create(options_.speculation, *session_, std::move(ends)));
+  options_.speculation.draft_session = nullptr;  // its state is shared from here on; the handle may end or move
+  if (speculation_ != nullptr) speculation_->observe(tokens_);
+  return {};
+}
+
 std::optional<Chunk> GenerationState::next() {
   const auto entry = session_->enter();
   refused_.store(!entry);
@@ -192,8 +202,9 @@ std::optional<Chunk> GenerationState::next() {
   if (!stepped) {
     phase_ = Phase::ended;
     error_ = std::move(stepped).error();
-    return std::nullopt;
   }
+  if (phase_ == Phase::ended && session_->epoch() == epoch_) session_->drop_drafts();
+  if (error_) return std::nullopt;
   if (phase_ == Phase::ended && chunk.text.empty() && !chunk.token) return std::nullopt;
   return chunk;
 }
@@ -273,8 +284,14 @@ Result<void> GenerationState::prefill() {
 
 // The token of the step before is computed only now that its successor is wanted. False: there is no room for it.
 Result<bool> GenerationState::feed_last_token() {
-  const Duration before = elapsed();
   const Token token = result_.tokens.back();
+  if (session_->advance(token)) {
+    speculation_->count_accepted();
+    ++result_.timings.accepted_tokens;
+    return true;
+  }
+  RILL_ASSIGN(const std::span<const Token> drafts, draft());
+  const Duration before = elapsed();
   if (session_->tokens().size() == session_->options().context_tokens) {
     if (options_.context_policy != ContextPolicy::drop_oldest) return false;
     std::vector<Token> tokens(session_->tokens().begin(), session_->tokens().end());
@@ -282,12 +299,34 @@ Result<bool> GenerationState::feed_last_token() {
     drop_oldest(tokens, session_->options().context_tokens);
     RILL_TRY(session_->replace(std::move(tokens), options_.stop, {}));
   } else {
-    const Keep keep;
-    const SessionState::Append append{session_.get(), {&token, 1}, &keep};
-    RILL_TRY(SessionState::append({&append, 1}, options_.stop, {}));
+    RILL_TRY(append(token, drafts));
   }
+  ++result_.timings.decode_passes;
   result_.timings.decode += elapsed() - before;
   return true;
+}
+
+// No more tokens than the answer may still have, and the one that is computed gives one itself.
+Result<std::span<const Token>> GenerationState::draft() {
+  if (speculation_ == nullptr) return std::span<const Token>();
+  std::size_t most = session_->room_for_drafts();
+  if (options_.max_tokens) most = std::min(most, *options_.max_tokens - result_.tokens.size() - 1);
+  const Duration before = elapsed();
+  auto drafts = speculation_->draft(*session_, result_.tokens.back(), most, chain_, options_.stop);
+  result_.timings.drafting += elapsed() - before;
+  return drafts;
+}
+
+Result<void> GenerationState::append(Token token, std::span<const Token> drafts) {
+  const Keep keep;
+  SessionState::Append append{session_.get(), {&token, 1}, &keep, drafts};
+  if (!drafts.empty()) {
+    const auto done = guarded([&] { return SessionState::append({&append, 1}, options_.stop, {}); });
+    if (done) result_.timings.drafted_tokens += drafts.size();
+    if (done || done.error().code == ErrorCode::cancelled) return done;
+    append.drafts = {};  // what failed may be a guess, which the answer never comes to
+  }
+  return SessionState::append({&append, 1}, options_.stop, {});
 }
 
 // Drops tokens behind the first keep_tokens until there are at most `most`; never the last.
@@ -321,6 +360,7 @@ void GenerationState::take(Token token, Chunk& chunk) {
     return;
   }
   chain_.accept(token);
+  if (speculation_ != nullptr) speculation_->accept(token);
   result_.tokens.push_back(token);
   const std::string text = detokenizer_.push(token).value();
   delivered_ += text.size();

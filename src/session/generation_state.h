@@ -10,6 +10,7 @@
 #include "rill/detokenizer.h"
 #include "rill/generation.h"
 #include "session/session_state.h"
+#include "session/speculation.h"
 #include "session/stop_matcher.h"
 
 namespace rill::session {
@@ -46,10 +47,13 @@ class GenerationState {
                                  GenerateOptions options, Duration started, Duration tokenize);
   Result<void> check_room() const;
   void resolve_stop_tokens();
+  Result<void> start_speculation();
 
   Result<void> step(Chunk& chunk);
   Result<void> prefill();
   Result<bool> feed_last_token();
+  Result<std::span<const Token>> draft();
+  Result<void> append(Token token, std::span<const Token> drafts);
   void drop_oldest(std::vector<Token>& tokens, std::size_t most) const;
   bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
@@ -59,6 +63,7 @@ class GenerationState {
   std::shared_ptr<SessionState> session_;
   GenerateOptions options_;
   SamplerChain chain_;
+  std::unique_ptr<Speculation> speculation_;  // null: off
   StopMatcher matcher_;
   Detokenizer detokenizer_;
   std::vector<Token> end_tokens_;                               // ascending

@@ -68,7 +68,7 @@ Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const
 Result<std::shared_ptr<SessionState>> SessionState::fork() const {
   auto forked = std::make_shared<SessionState>(model_, options_, pool_, cache_.fork());
   forked->tokens_ = tokens_;
-  forked->hidden_ = hidden_;
+  forked->hidden_.assign(kept_hidden(0), kept_hidden(kept_count()));
   forked->kept_positions_ = kept_positions_;
   return forked;
 }
@@ -91,36 +91,91 @@ Result<void> SessionState::check_tokens(std::span<const Token> tokens) const {
   return {};
 }
 
-void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions) {
+void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions, std::vector<Token> drafts) {
   hidden_ = std::move(hidden);
+  first_kept_ = 0;
   kept_positions_ = std::move(kept_positions);
+  drafts_ = std::move(drafts);
+  ahead_rows_ = 0;
   ++epoch_;
+}
+
+// Before the cache changes otherwise.
+void SessionState::forget_drafts() noexcept {
+  if (!drafts_.empty()) cache_.commit(tokens_.size());
+  drafts_.clear();
+  ahead_rows_ = 0;
+}
+
+void SessionState::drop_drafts() noexcept {
+  forget_drafts();
+  std::vector<float>().swap(ahead_logits_);
+}
+
+std::size_t SessionState::room_for_drafts() const {
+  const std::size_t left = options_.context_tokens - tokens_.size();
+  std::size_t room = left == 0 ? 0 : left - 1;
+  // No draft may push what the first of them sees out of a sliding window.
+  const auto window = static_cast<std::size_t>(loaded().config.sliding_window);
+  const std::size_t reserve = options_.rollback_reserve;
+  return window != 0 && room >= window && room - window >= reserve ? window + reserve - 1 : room;
+}
+
+bool SessionState::advance(Token token) {
+  if (drafts_.empty() || drafts_.front() != token) return false;
+  tokens_.push_back(token);
+  drafts_.erase(drafts_.begin());
+  cache_.commit(tokens_.size(), tokens_.size() + drafts_.size());
+  first_kept_ += kept_positions_.size();
+  kept_positions_.assign(1, tokens_.size() - 1);
+  ++epoch_;
+  return true;
+}
+
+// The last kept position and the drafts behind it share one pass over the head.
+Result<void> SessionState::kept_logits(std::size_t index, std::span<float> out) const {
+  const std::size_t rows = 1 + drafts_.size();
+  const bool shared = index + 1 == kept_positions_.size() && std::max(rows, ahead_rows_) > 1;
+  if (!shared) return model::head_logits(loaded(), kept_hidden(index), 1, out);
+  if (ahead_rows_ < rows) {
+    ahead_rows_ = 0;
+    ahead_logits_.resize(std::max(ahead_logits_.size(), rows * out.size()));
+    RILL_TRY(model::head_logits(loaded(), kept_hidden(index), rows, std::span(ahead_logits_).first(rows * out.size())));
+    ahead_rows_ = rows;
+  }
+  std::copy_n(ahead_logits_.data() + (ahead_rows_ - rows) * out.size(), out.size(), out.data());
+  return {};
 }
 
 Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress) {
   const std::size_t n = appends.front().state->loaded().config.embedding_length;
-  std::vector<std::vector<Token>> tokens;  // copies: the caller's may lie in a session that is about to grow
+  std::vector<std::vector<Token>> tokens, drafts;  // copies: the caller's may lie in a session that is about to grow
   std::vector<model::Segment> segments;
-  std::vector<std::vector<std::size_t>> kept;
+  std::vector<std::vector<std::size_t>> kept, rows;
   std::vector<std::vector<float>> hidden;
   for (const Append& item : appends) {
     SessionState& state = *item.state;
-    RILL_TRY(state.check_tokens(item.tokens));
-    if (item.tokens.size() > state.options_.context_tokens - state.tokens_.size()) {
-      return make_error(ErrorCode::context_full, "{} tokens do not fit: the session holds {} of {}", item.tokens.size(),
-                        state.tokens_.size(), state.options_.context_tokens);
+    const std::size_t count = item.tokens.size() + item.drafts.size();
+    drafts.emplace_back(item.drafts.begin(), item.drafts.end());
+    tokens.emplace_back(item.tokens.begin(), item.tokens.end()).insert(tokens.back().end(), item.drafts.begin(), item.drafts.end());
+    RILL_TRY(state.check_tokens(tokens.back()));
+    if (count > state.options_.context_tokens - state.tokens_.size()) {
+      return make_error(ErrorCode::context_full, "{} tokens do not fit: the session holds {} of {}", count, state.tokens_.size(),
+                        state.options_.context_tokens);
     }
     RILL_ASSIGN(kept.emplace_back(), kept_indices(*item.keep, item.tokens.size()));
-    hidden.emplace_back(kept.back().size() * n);
-    tokens.emplace_back(item.tokens.begin(), item.tokens.end());
+    rows.push_back(kept.back());
+    for (std::size_t row = item.tokens.size(); row < count; ++row) rows.back().push_back(row);
+    hidden.emplace_back(rows.back().size() * n);
   }
   for (std::size_t i = 0; i < appends.size(); ++i) {
     SessionState& state = *appends[i].state;
-    segments.push_back({tokens[i], state.tokens_.size(), &state.cache_, kept[i], hidden[i].data()});
+    segments.push_back({tokens[i], state.tokens_.size(), &state.cache_, rows[i], hidden[i].data()});
     grow(state.tokens_, tokens[i].size());
   }
 
   RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
+  for (const Append& item : appends) item.state->forget_drafts();
   // Whatever happens in between, the transactions end.
   const auto ran = guarded([&] { return forward->run(segments, stop, progress); });
   if (!ran) {
@@ -130,10 +185,11 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
   for (std::size_t i = 0; i < appends.size(); ++i) {
     SessionState& state = *appends[i].state;
     const std::size_t before = state.tokens_.size();
-    state.tokens_.insert(state.tokens_.end(), tokens[i].begin(), tokens[i].end());
-    state.cache_.commit(state.tokens_.size());
+    const auto end = tokens[i].end() - static_cast<std::ptrdiff_t>(drafts[i].size());
+    state.tokens_.insert(state.tokens_.end(), tokens[i].begin(), end);
+    state.cache_.commit(state.tokens_.size(), state.tokens_.size() + drafts[i].size());
     for (std::size_t& index : kept[i]) index += before;
-    state.changed(std::move(hidden[i]), std::move(kept[i]));
+    state.changed(std::move(hidden[i]), std::move(kept[i]), std::move(drafts[i]));
   }
   return {};
 }
@@ -199,7 +255,7 @@ Result<void> HeldLogits::all(std::span<float> out) const {
   if (out.size() != vocabulary_size()) {
     return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(), vocabulary_size());
   }
-  return model::head_logits(state_.loaded(), state_.kept_hidden(kept_index_), 1, out);
+  return state_.kept_logits(kept_index_, out);
 }
 
 Result<void> HeldLogits::rows(std::span<const Token> ids, std::span<float> out) const {

@@ -39,9 +39,17 @@ class SessionState {
     SessionState* state;
     std::span<const Token> tokens;
     const Keep* keep;
+    std::span<const Token> drafts = {};  // computed with them, but not appended: advance() does that
   };
   // All or nothing over all of them, which are of one model. `forward` of the first does the work.
   static Result<void> append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress);
+
+  // Most drafts that an append of one token may have.
+  std::size_t room_for_drafts() const;
+  // Appends `token` with what the last append has already computed, if it is the next of that append's drafts and nothing else
+  // came in between: just as an append of it with Keep::last.
+  bool advance(Token token);
+  void drop_drafts() noexcept;  // and their memory
 
   Result<void> truncate(std::size_t length, bool refill);
   // Makes the session hold `tokens`, computing only what follows the longest common prefix that the cache still has, the
@@ -61,19 +69,25 @@ class SessionState {
   std::uint64_t epoch() const { return epoch_; }
   std::size_t kept_count() const { return kept_positions_.size(); }
   std::size_t kept_position(std::size_t index) const { return kept_positions_[index]; }
-  const float* kept_hidden(std::size_t index) const { return hidden_.data() + index * loaded().config.embedding_length; }
+  const float* kept_hidden(std::size_t index) const { return hidden_.data() + (first_kept_ + index) * loaded().config.embedding_length; }
+  Result<void> kept_logits(std::size_t index, std::span<float> out) const;  // [vocabulary_size]
 
  private:
   Result<model::Forward*> forward() const;
-  void changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions);
+  void changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions, std::vector<Token> drafts = {});
+  void forget_drafts() noexcept;
 
   std::shared_ptr<const Model> model_;
   SessionOptions options_;
   std::shared_ptr<kv::PagePool> pool_;
   kv::SequenceCache cache_;
   std::vector<Token> tokens_;
-  std::vector<float> hidden_;                // [kept, embedding_length]
-  std::vector<std::size_t> kept_positions_;  // of hidden_'s rows
+  std::vector<float> hidden_;                // [kept and then drafts, embedding_length], behind rows that were kept before
+  std::size_t first_kept_ = 0;               // row of hidden_
+  std::vector<std::size_t> kept_positions_;
+  std::vector<Token> drafts_;                // behind tokens_: their keys and values are in the cache, ahead of its length
+  mutable std::vector<float> ahead_logits_;  // [ahead_rows_, vocabulary] of the last kept position and the drafts
+  mutable std::size_t ahead_rows_ = 0;       // 0: not computed yet
   std::uint64_t epoch_ = 0;                  // counts changes: what handles compare
   mutable std::optional<model::Forward> forward_;  // scratch memory, made at the first use
   mutable std::atomic<bool> busy_{false};
