@@ -2,7 +2,8 @@
 //
 // A tile is one group of 16 rows against kTokens tokens: a sub-block's weights are decoded into registers once and used for
 // every token. Decode (one token) waits for memory, which is read strictly in order, as the processor's own prefetching likes
-// best (prefetching by hand costs a quarter); prefill waits for the integer units, where decoding is shared by the tile.
+// best (prefetching by hand costs a quarter). More tokens wait for the integer units, where decoding is shared by the tile,
+// and the processor forgets the stream while it computes: the last tile of a group fetches the next group.
 #pragma once
 
 #include <algorithm>
@@ -180,7 +181,8 @@ RILL_INLINE void store_tokens(const F32x16* acc, const Output& out) {
 }
 
 template <ElementType kType, class Block, int kTokens>
-void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes, const Output& out) {
+void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byte* ahead, const std::byte* x,
+                   std::size_t x_bytes, const Output& out) {
   constexpr PackedLayout kLayout = packed_layout(kType);
   F32x16 acc[kTokens];
   clear<kTokens>(acc);
@@ -192,6 +194,9 @@ void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byt
       Weights<kType> weights;
       load_scales<kType>(header, block, j, weights);
       load_values<kType>(lines, weights.values);
+      if constexpr (kTokens > 1) {
+        for (std::size_t i = 0; i < kLayout.sub_block_bytes(); i += kLineBytes) prefetch(lines + (ahead - group) + i);
+      }
       add_blocks<kType, Block, kTokens>(weights, x, x_bytes, acc);
     }
   }
@@ -232,21 +237,21 @@ void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::b
 
 // Tokens in a tile: what the registers hold. Tiles are powers of two, so that few kernels serve every number of tokens.
 template <class Block>
-inline constexpr int kMaxTile = (RILL_TARGET == RILL_AVX512 ? 8 : 4) / (std::is_same_v<Block, ActivationBlockQ16> ? 2 : 1);
+inline constexpr int kMaxTile = (RILL_TARGET == RILL_AVX512 ? 16 : 4) / (std::is_same_v<Block, ActivationBlockQ16> ? 2 : 1);
 
 // Tokens are cut so that their activations stay in the second-level cache while all groups pass.
 inline constexpr std::size_t kActivationCacheBytes = 256 * 1024;
 
 template <ElementType kType, class Block, int kTile>
-RILL_INLINE std::size_t multiply_next(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes,
-                                      std::size_t tokens, const Output& out) {
+RILL_INLINE std::size_t multiply_next(const PackedMatrix& w, const std::byte* group, const std::byte* ahead, const std::byte* x,
+                                      std::size_t x_bytes, std::size_t tokens, const Output& out) {
   if constexpr (kTile > 1) {
-    if (tokens < kTile) return multiply_next<kType, Block, kTile / 2>(w, group, x, x_bytes, tokens, out);
+    if (tokens < kTile) return multiply_next<kType, Block, kTile / 2>(w, group, ahead, x, x_bytes, tokens, out);
   }
   if constexpr (kIsFloat<kType>) {
     multiply_floats<kType, 1, kTile>(w, group, x, x_bytes, out);
   } else {
-    multiply_tile<kType, Block, kTile>(w, group, x, x_bytes, out);
+    multiply_tile<kType, Block, kTile>(w, group, tokens > kTile ? group : ahead, x, x_bytes, out);
   }
   return kTile;
 }
@@ -272,7 +277,8 @@ void multiply(const PackedMatrix& w, const ActivationView& x, std::size_t group_
             break;
           }
         }
-        t += multiply_next<kType, Block, kMaxTile<Block>>(w, group, own, x_bytes, end - t, out);
+        const std::byte* ahead = g + 1 < group_end ? group + w.group_bytes : group;
+        t += multiply_next<kType, Block, kMaxTile<Block>>(w, group, ahead, own, x_bytes, end - t, out);
       }
       g += groups;
     }
