@@ -17,9 +17,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 class Worker {
  public:
-  Worker(const std::string& path, rill::ModelOptions options) : model_(rill::Model::load(path, std::move(options)).value()) {
-    logits_.resize(model_->info().vocabulary_size);
-  }
+  Worker(const std::string& path, rill::ModelOptions options) : model_(rill::Model::load(path, std::move(options)).value()) {}
 
   // Seconds to read `count` tokens after `depth` others, up to the logits of the last.
   double prefill(std::size_t count, std::size_t depth) {
@@ -39,12 +37,16 @@ class Worker {
       sessions.back().feed(tokens(depth)).value();
     }
     std::vector<rill::FeedItem> items(sequences);
+    std::vector<rill::Logits> handles;
+    logits_.resize(sequences * model_->info().vocabulary_size);
     const double begin = now();
     for (std::size_t step = 0; step < count; ++step) {
       const Token token = token_at(step);
       for (std::size_t i = 0; i < sequences; ++i) items[i] = {&sessions[i], {&token, 1}, {}};
       rill::feed_batch(items).value();
-      for (const Session& session : sessions) read_logits(session);
+      handles.clear();
+      for (const Session& session : sessions) handles.push_back(session.logits());
+      rill::logits_batch(handles, logits_).value();
     }
     return now() - begin;
   }
@@ -58,7 +60,10 @@ class Worker {
     return ids;
   }
   Session start(std::size_t context) { return Session::create(model_, {.context_tokens = context}).value(); }
-  void read_logits(const Session& session) { session.logits().all(std::span<float>(logits_)).value(); }
+  void read_logits(const Session& session) {
+    logits_.resize(model_->info().vocabulary_size);
+    session.logits().all(std::span<float>(logits_)).value();
+  }
 
   std::shared_ptr<const rill::Model> model_;
   std::vector<float> logits_;

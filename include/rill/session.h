@@ -49,6 +49,9 @@ struct FeedOptions {
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
+class Logits;
+RILL_EXPORT Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out);
+
 // Handle to the LM head over one kept position. Computes when asked; invalid (stale_handle) after the session's next feed or
 // truncate, or its end. One thread at a time, together with its session.
 class RILL_EXPORT Logits final : public LogitsSource {
@@ -62,6 +65,8 @@ class RILL_EXPORT Logits final : public LogitsSource {
   Result<std::vector<float>> all() const;
 
  private:
+  friend Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out);
+  Result<void> check(const session::SessionState& state) const;
   template <typename Use>
   auto with_head(Use use) const -> decltype(use(std::declval<session::HeldLogits&>()));
 
@@ -138,5 +143,10 @@ struct FeedItem {
 // Feeds several sessions of one model and KV type in common forward passes: one read of the weights serves them all. All or nothing for
 // all of them. invalid_argument: a session twice, or sessions of different models.
 RILL_EXPORT Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop = {});
+
+// Writes all logits of each handle, [logits.size(), vocabulary_size], with the bits that all() gives: one read of the head
+// serves them all. The handles may be of several sessions, of one model, and of several positions of a session.
+// invalid_argument: no handle, sessions of different models, or `out` of another size.
+RILL_EXPORT Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out);
 
 }  // namespace rill

@@ -24,6 +24,8 @@ Error no_hidden_state(const SessionState& state, std::size_t kept_index) {
   return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state.kept_count(), kept_index);
 }
 
+Error stale_session() { return make_error(ErrorCode::stale_handle, "the session of these logits has ended"); }
+
 }  // namespace
 
 Logits::Logits(std::weak_ptr<SessionState> session, std::uint64_t epoch, std::size_t kept_index)
@@ -34,14 +36,20 @@ std::size_t Logits::vocabulary_size() const {
   return state == nullptr ? 0 : state->loaded().vocabulary_size();
 }
 
+// That the entered session still holds the hidden state.
+Result<void> Logits::check(const SessionState& state) const {
+  if (state.epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
+  if (kept_index_ >= state.kept_count()) return no_hidden_state(state, kept_index_);
+  return {};
+}
+
 template <typename Use>
 auto Logits::with_head(Use use) const -> decltype(use(std::declval<session::HeldLogits&>())) {
   return guarded([&]() -> decltype(use(std::declval<session::HeldLogits&>())) {
     const auto state = session_.lock();
-    if (state == nullptr) return make_error(ErrorCode::stale_handle, "the session of these logits has ended");
+    if (state == nullptr) return stale_session();
     RILL_ASSIGN(const auto entry, state->enter());
-    if (state->epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
-    if (kept_index_ >= state->kept_count()) return no_hidden_state(*state, kept_index_);
+    RILL_TRY(check(*state));
     session::HeldLogits head(*state, kept_index_);
     return use(head);
   });
@@ -64,6 +72,39 @@ Result<std::vector<float>> Logits::all() const {
     std::vector<float> out(vocabulary_size());
     RILL_TRY(all(out));
     return out;
+  });
+}
+
+Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out) {
+  return guarded([&]() -> Result<void> {
+    if (logits.empty()) return make_error(ErrorCode::invalid_argument, "there are no logits to compute");
+    std::vector<std::shared_ptr<SessionState>> states;
+    for (const Logits& one : logits) {
+      states.push_back(one.session_.lock());
+      if (states.back() == nullptr) return stale_session();
+      if (states.back()->model() != states.front()->model()) {
+        return make_error(ErrorCode::invalid_argument, "logits[{}] are of another model", states.size() - 1);
+      }
+    }
+    auto distinct = states;
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    std::vector<SessionState::Entry> entries;
+    for (const auto& state : distinct) {
+      RILL_ASSIGN(entries.emplace_back(), state->enter());
+    }
+    const model::LoadedModel& model = states.front()->loaded();
+    if (out.size() != logits.size() * model.vocabulary_size()) {
+      return make_error(ErrorCode::invalid_argument, "{} floats for {} times the {} logits of the vocabulary", out.size(),
+                        logits.size(), model.vocabulary_size());
+    }
+    const std::size_t n = model.config.embedding_length;
+    std::vector<float> hidden(logits.size() * n);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      RILL_TRY(logits[i].check(*states[i]));
+      std::copy_n(states[i]->kept_hidden(logits[i].kept_index_), n, hidden.begin() + static_cast<std::ptrdiff_t>(i * n));
+    }
+    return model::head_logits(model, hidden.data(), logits.size(), out);
   });
 }
 

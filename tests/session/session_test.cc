@@ -234,6 +234,34 @@ TEST_P(SessionTest, ForksAreIndependent) {
   EXPECT_EQ(next_logits(child), next_logits(fresh));
 }
 
+TEST_P(SessionTest, LogitsOfABatchAreThoseOfEach) {
+  std::vector<Session> sessions;
+  std::vector<Logits> handles;
+  for (unsigned i = 0; i < 3; ++i) {
+    sessions.push_back(start(model_, {.kv_type = i == 1 ? KvType::f32 : KvType::f16}));
+    sessions.back().feed(some_tokens(5 + i, i), {.keep = {.mode = Keep::Mode::all}}).value();
+    handles.push_back(sessions.back().logits());
+    handles.push_back(sessions.back().logits(2).value());
+  }
+  const std::size_t vocabulary = model_->info().vocabulary_size;
+  std::vector<float> together(handles.size() * vocabulary);
+  logits_batch(handles, together).value();
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    const std::vector<float> alone = handles[i].all().value();
+    ASSERT_EQ(std::memcmp(alone.data(), together.data() + i * vocabulary, vocabulary * sizeof(float)), 0) << i;
+  }
+
+  EXPECT_EQ(code_of(logits_batch({}, {})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(logits_batch(handles, std::span(together).subspan(1))), ErrorCode::invalid_argument);
+  Session other = start(load_tiny(test::tiny_options(GetParam())));
+  other.feed(some_tokens(3)).value();
+  handles.push_back(other.logits());
+  EXPECT_EQ(code_of(logits_batch(handles, together)), ErrorCode::invalid_argument);
+  handles.pop_back();
+  sessions[1].feed(some_tokens(1)).value();
+  EXPECT_EQ(code_of(logits_batch(handles, together)), ErrorCode::stale_handle);
+}
+
 TEST_P(SessionTest, FeedBatchFailsForAllOrNone) {
   std::vector<Session> sessions;
   for (unsigned i = 0; i < 3; ++i) {
