@@ -23,13 +23,12 @@ struct Shape {
   std::size_t kv_heads, group, head_dim;
 };
 
-// Pages of `layers` layers, so that decode walks through memory as a model does.
+// Pages of `layers` layers in one slab, so that decode walks through memory as a model does.
 class Cache {
  public:
   Cache(const KernelTable& table, KvLayout layout, std::size_t layers, std::size_t tokens)
       : layout_(layout),
-        page_bytes_(layout.layer_bytes() * layers),
-        bytes_(Buffer::allocate(page_bytes_ * (tokens / kTokensPerPage)).value()) {
+        bytes_(Buffer::allocate(layout.layer_stride() * layers).value()) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     std::vector<float> k(layout.kv_heads * layout.head_dim), v(k.size());
@@ -43,13 +42,12 @@ class Cache {
     for (std::size_t page = 0; page < tokens / kTokensPerPage; ++page) pages_.push_back(layer_base(page, 0));
   }
   std::byte* layer_base(std::size_t page, std::size_t layer) {
-    return bytes_.data() + page * page_bytes_ + layer * layout_.layer_bytes();
+    return bytes_.data() + page * layout_.head_bytes() + layer * layout_.layer_stride();
   }
   const std::byte* const* pages() const { return pages_.data(); }
 
  private:
   KvLayout layout_;
-  std::size_t page_bytes_;
   Buffer bytes_;
   std::vector<const std::byte*> pages_;
 };
@@ -70,8 +68,8 @@ void attend(const KernelTable& table, const KvLayout& layout, const Shape& shape
     task.group = shape.group;
     task.first_position = first_position;
     task.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
-    task.k_offset = layer * layout.layer_bytes() + layout.k_offset(head);
-    task.v_offset = layer * layout.layer_bytes() + layout.v_offset(head);
+    task.k_offset = layer * layout.layer_stride() + layout.k_offset(head);
+    task.v_offset = layer * layout.layer_stride() + layout.v_offset(head);
     task.max = span_max.data();
     task.sum = span_sum.data();
     task.accumulator = span_accumulator.data();
@@ -99,8 +97,9 @@ double time_of(F call, int repeats) {
 }
 
 void measure(const KernelTable& table, const Shape& shape, KvType type, const char* type_name) {
-  const KvLayout layout{type, shape.kv_heads, shape.head_dim};
   constexpr std::size_t kTokens = 8192, kPrefill = 512;
+  KvLayout layout{type, shape.kv_heads, shape.head_dim};
+  layout.head_stride = kTokens / kTokensPerPage * layout.head_bytes();
   const std::size_t layers =
       std::max<std::size_t>(1, (std::size_t{192} << 20) / (layout.layer_bytes() * kTokens / kTokensPerPage));
   Cache cache(table, layout, layers, kTokens);

@@ -1,6 +1,7 @@
 #include "kv/page_pool.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -20,6 +21,8 @@ namespace {
 
 // Four huge pages: enough to be backed by them, little enough to be no burden where a few pages are used.
 constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
+// Pages of large models are larger than that allows; a span of attention should still lie in one run.
+constexpr std::size_t kMinSlabPages = kPagesPerSpan;
 
 }  // namespace
 
@@ -42,7 +45,15 @@ Result<std::shared_ptr<PagePool>> PagePool::create(std::vector<LayerGroup> group
 }
 
 PagePool::PagePool(std::vector<LayerGroup> groups, std::uint64_t budget_bytes)
-    : groups_(std::move(groups)), budget_bytes_(budget_bytes), state_(groups_.size()) {}
+    : groups_(std::move(groups)), budget_bytes_(budget_bytes), state_(groups_.size()) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    LayerGroup& group = groups_[i];
+    const std::uint64_t affordable = std::max<std::uint64_t>(1, budget_bytes / group.page_bytes());
+    const std::size_t wanted = std::max(kSlabBytes / group.page_bytes(), kMinSlabPages);
+    state_[i].pages_per_slab = static_cast<std::size_t>(std::min<std::uint64_t>(affordable, wanted));
+    group.layout.head_stride = state_[i].pages_per_slab * group.layout.head_bytes();
+  }
+}
 
 PagePool::~PagePool() = default;
 
@@ -74,15 +85,25 @@ void PagePool::release(Page& page) noexcept {
   used_bytes_ -= groups_[page.group].page_bytes();
 }
 
+void PagePool::copy(const Page& from, Page& to) const noexcept {
+  const LayerGroup& group = groups_[from.group];
+  const std::size_t heads = group.layers * 2 * group.layout.kv_heads;
+  for (std::size_t i = 0; i < heads; ++i) {
+    std::memcpy(to.base + i * group.layout.stride(), from.base + i * group.layout.stride(), group.layout.head_bytes());
+  }
+}
+
 Result<void> PagePool::add_slab(std::size_t group) {
   const std::size_t page_bytes = groups_[group].page_bytes();
-  if (held_bytes_ + std::max(page_bytes, kSlabBytes) > budget_bytes_) give_back_free_slabs();
+  const std::size_t pages_per_slab = state_[group].pages_per_slab;
+  if (held_bytes_ + pages_per_slab * page_bytes > budget_bytes_) give_back_free_slabs();
   const std::uint64_t room = budget_bytes_ > held_bytes_ ? budget_bytes_ - held_bytes_ : 0;
   // One page at least: pages that are free among used ones of another group must not stand in the way of the budget.
-  const auto count = static_cast<std::size_t>(std::max<std::uint64_t>(1, std::min<std::uint64_t>(room, kSlabBytes) / page_bytes));
+  // What the budget has no room for is reserved with the others, and never touched.
+  const auto count = static_cast<std::size_t>(std::clamp<std::uint64_t>(room / page_bytes, 1, pages_per_slab));
   return guarded([&]() -> Result<void> {
     auto slab = std::make_unique<Slab>();
-    RILL_ASSIGN(slab->memory, Buffer::allocate(count * page_bytes));
+    RILL_ASSIGN(slab->memory, Buffer::allocate(pages_per_slab * page_bytes));
     slab->pages = std::make_unique<Page[]>(count);
     slab->count = count;
     Group& state = state_[group];
@@ -90,7 +111,7 @@ Result<void> PagePool::add_slab(std::size_t group) {
     Slab& added = *state.slabs.back();
     for (std::size_t i = count; i-- > 0;) {
       Page& page = added.pages[i];
-      page.bytes = added.memory.data() + i * page_bytes;
+      page.base = added.memory.data() + i * groups_[group].layout.head_bytes();
       page.group = static_cast<std::uint32_t>(group);
       page.slab = &added;
       page.next_free = std::exchange(state.free, &page);

@@ -15,21 +15,21 @@
 
 namespace rill::kv {
 
-// Layers whose keys and values live and die together, and so share pages: layer i of the group lies i * layer_bytes() into
-// a page.
+// Layers whose keys and values live and die together, and so share pages: layer i of the group lies i * layer_stride()
+// bytes from a page's base.
 struct LayerGroup {
   std::size_t layers = 0;
   std::uint64_t window = 0;  // a token at p sees (p - window, p]; 0: all of [0, p]
   KvLayout layout;
 
-  std::size_t page_bytes() const { return layers * layout.layer_bytes(); }  // a multiple of 64
+  std::size_t page_bytes() const { return layers * layout.layer_bytes(); }
 };
 
 struct Slab;
 
 // Belongs to a PagePool. Whoever holds a reference may read the bytes; the holder of the only one may write them.
 struct Page {
-  std::byte* bytes = nullptr;
+  std::byte* base = nullptr;  // of layer 0, head 0; the others lie as the group's layout says
   std::uint32_t group = 0;
   std::atomic<std::uint32_t> references{0};
   Slab* slab = nullptr;
@@ -42,13 +42,15 @@ struct Page {
 struct PoolStats {
   std::uint64_t budget_bytes = 0;
   std::uint64_t used_bytes = 0;        // of pages that are referenced; never above the budget unless that shrank
-  std::uint64_t held_bytes = 0;        // of memory taken from the system: pages in use, and free ones kept for reuse
+  std::uint64_t held_bytes = 0;        // pages in use, and free ones kept for reuse
   std::vector<std::size_t> used_pages;  // [group]
   std::vector<std::size_t> free_pages;  // [group]
 };
 
-// Thread-safe. Memory is taken in slabs as pages are first used and kept for reuse; slabs without a page in use go back to
-// the system when another group needs the room. Must outlive its pages.
+// Thread-safe. The pages of a slab lie head by head beside each other, [layer][keys, values][head][page]: attention reads one
+// head of many pages, and reads from memory in long runs, not 2 KiB here and there (measured: 18 against 28 GB/s). Slabs
+// are taken from the system as pages are first used and kept for reuse; those without a page in use go back when another
+// group needs the room. Must outlive its pages.
 class PagePool {
  public:
   // invalid_argument: no group, or a group without bytes, or a q8_0 head whose size is not a multiple of 32.
@@ -57,12 +59,15 @@ class PagePool {
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
+  // As given, with the head_stride of this pool's slabs.
   std::span<const LayerGroup> groups() const noexcept { return groups_; }
 
   // A page with one reference, its bytes unspecified. resource_exhausted: the budget has no room.
   Result<Page*> acquire(std::size_t group);
   void retain(Page& page) noexcept { page.references.fetch_add(1, std::memory_order_relaxed); }
   void release(Page& page) noexcept;
+  // Copies the bytes of one page of a group to another.
+  void copy(const Page& from, Page& to) const noexcept;
 
   void grow_budget(std::uint64_t bytes) noexcept;
   // Pages in use stay so, even above what is left.
@@ -73,6 +78,7 @@ class PagePool {
  private:
   struct Group {
     Page* free = nullptr;
+    std::size_t pages_per_slab = 0;
     std::size_t used_pages = 0;
     std::vector<std::unique_ptr<Slab>> slabs;
   };
@@ -82,7 +88,7 @@ class PagePool {
   Result<void> add_slab(std::size_t group);
   void give_back_free_slabs() noexcept;
 
-  const std::vector<LayerGroup> groups_;
+  std::vector<LayerGroup> groups_;  // does not change
   mutable std::mutex mutex_;  // guards all below
   std::uint64_t budget_bytes_;
   std::uint64_t used_bytes_ = 0;

@@ -1,7 +1,6 @@
 #include "kv/sequence_cache.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -61,32 +60,32 @@ Result<void> SequenceCache::extend_to(std::uint64_t end) {
 Result<void> SequenceCache::add_pages(std::size_t group, std::size_t count) {
   Table& table = tables_[group];
   if (count > table.pages.capacity()) table.pages.reserve(std::max(count, 2 * table.pages.capacity()));
-  if (count > table.bytes.capacity()) table.bytes.reserve(std::max(count, 2 * table.bytes.capacity()));
+  if (count > table.bases.capacity()) table.bases.reserve(std::max(count, 2 * table.bases.capacity()));
 
   const auto last = static_cast<std::size_t>(length_ / kTokensPerPage);
   if (length_ % kTokensPerPage != 0 && count > last && table.replaced == nullptr && table.pages[last]->shared()) {
     RILL_ASSIGN(Page* const copy, pool_->acquire(group));
-    std::memcpy(copy->bytes, table.pages[last]->bytes, pool_->groups()[group].page_bytes());
+    pool_->copy(*table.pages[last], *copy);
     table.replaced = std::exchange(table.pages[last], copy);
-    table.bytes[last] = copy->bytes;
+    table.bases[last] = copy->base;
   }
   while (table.pages.size() < count) {
     RILL_ASSIGN(Page* const page, pool_->acquire(group));
     table.pages.push_back(page);
-    table.bytes.push_back(page->bytes);
+    table.bases.push_back(page->base);
   }
   return {};
 }
 
 void SequenceCache::drop_page(Table& table, std::size_t index) noexcept {
   if (Page* const page = std::exchange(table.pages[index], nullptr)) pool_->release(*page);
-  table.bytes[index] = nullptr;
+  table.bases[index] = nullptr;
 }
 
 void SequenceCache::drop_pages_from(Table& table, std::size_t count) noexcept {
   for (std::size_t index = count; index < table.pages.size(); ++index) drop_page(table, index);
   table.pages.resize(std::min(count, table.pages.size()));
-  table.bytes.resize(table.pages.size());
+  table.bases.resize(table.pages.size());
 }
 
 std::size_t SequenceCache::first_kept_page(std::size_t group, std::uint64_t length) const noexcept {
@@ -120,7 +119,7 @@ void SequenceCache::abort() noexcept {
     if (Page* const original = std::exchange(table.replaced, nullptr)) {
       drop_page(table, last);
       table.pages[last] = original;
-      table.bytes[last] = original->bytes;
+      table.bases[last] = original->base;
     }
     drop_pages_from(table, pages_for(length_));
   }
@@ -161,7 +160,7 @@ SequenceCache SequenceCache::fork() const {
     const Table& from = tables_[group];
     Table& to = other.tables_[group];
     to.first_held = from.first_held;
-    to.bytes.assign(from.bytes.begin(), from.bytes.begin() + pages);
+    to.bases.assign(from.bases.begin(), from.bases.begin() + pages);
     to.pages.assign(from.pages.begin(), from.pages.begin() + pages);  // the last that may throw: from here on the pages are counted
     for (Page* const page : to.pages) {
       if (page != nullptr) pool_->retain(*page);

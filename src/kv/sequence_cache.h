@@ -57,14 +57,14 @@ class SequenceCache {
   SequenceCache fork() const;
 
   // Bases of the group's pages by position / 16; null where the window has passed.
-  std::span<std::byte* const> page_table(std::size_t group) const noexcept { return tables_[group].bytes; }
+  std::span<std::byte* const> page_table(std::size_t group) const noexcept { return tables_[group].bases; }
   // Of all pages referenced, shared ones included.
   std::uint64_t bytes_held() const noexcept;
 
  private:
   struct Table {
     std::vector<Page*> pages;
-    std::vector<std::byte*> bytes;
+    std::vector<std::byte*> bases;
     std::size_t first_held = 0;  // the window has passed all pages below
     Page* replaced = nullptr;  // the page that this append copied in order to write to it
   };

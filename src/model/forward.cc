@@ -14,8 +14,18 @@ namespace rill::model {
 namespace {
 
 constexpr std::size_t kQueryTile = 16;          // query rows of one attention task
-constexpr std::size_t kInlineWork = 32 * 1024;  // elements below which a row-wise step is not worth a synchronisation
-constexpr std::size_t kTilesPerThread = 4;
+constexpr std::size_t kInlineWork = 4096;       // nanoseconds or so below which row-wise work is not worth a synchronisation
+constexpr std::size_t kTasksPerThread = 4;      // of attention, before they are cut by span
+
+// Tiles of a product: each thread streams one long run of weights first, which is what memory gives fastest, and what is
+// left is cut finer, so that no thread waits long for another.
+constexpr std::size_t kRounds = 3;
+std::size_t tile_begin(std::size_t tile, std::size_t threads, std::size_t groups) {
+  constexpr std::size_t kRoundBegin[kRounds + 1] = {0, 22, 28, 32};
+  if (tile == kRounds * threads) return groups;
+  const std::size_t round = tile / threads, share = kRoundBegin[round + 1] - kRoundBegin[round];
+  return groups * (kRoundBegin[round] * threads + share * (tile % threads)) / (kRoundBegin[kRounds] * threads);
+}
 
 // Hands out consecutive aligned pieces of one block; with no block it only counts.
 class Carver {
@@ -38,14 +48,13 @@ std::size_t partial_rows(const Config& config) { return kQueryTile * config.grou
 
 }  // namespace
 
-Forward::Forward(const LoadedModel& model, std::size_t max_rows, KvType kv_type)
+Forward::Forward(const LoadedModel& model, std::size_t max_rows)
     : model_(&model),
       max_rows_(max_rows),
-      kv_places_(kv_places(model.config, kv_type)),
-      kv_layout_{kv_type, model.config.kv_heads, model.config.head_dim} {}
+      kv_places_(kv_places(model.config)) {}
 
-Result<Forward> Forward::create(const LoadedModel& model, std::size_t max_rows, KvType kv_type) {
-  Forward forward(model, max_rows, kv_type);
+Result<Forward> Forward::create(const LoadedModel& model, std::size_t max_rows) {
+  Forward forward(model, max_rows);
   RILL_TRY(forward.allocate());
   return forward;
 }
@@ -75,12 +84,12 @@ Result<void> Forward::allocate() {
   }
   positions_.reserve(n);
   tokens_.reserve(n);
+  part_of_row_.reserve(n);
   return {};
 }
 
 template <typename Body>
-void Forward::for_rows(std::size_t work_per_row, Body&& body) {
-  const std::size_t rows = rows_;
+void Forward::for_rows(std::size_t rows, std::size_t work_per_row, Body&& body) {
   if (rows * work_per_row <= kInlineWork) {
     for (std::size_t row = 0; row < rows; ++row) body(row);
     return;
@@ -105,11 +114,13 @@ Result<void> Forward::run(std::span<const Segment> segments, const StopToken& st
     kept_.clear();
     tokens_.clear();
     positions_.clear();
+    part_of_row_.clear();
     rows_ = 0;
     compacted_ = false;
     while (segment_index < segments.size() && rows_ < max_rows_) {
       const Segment& segment = segments[segment_index];
       const std::size_t rows = std::min(max_rows_ - rows_, segment.tokens.size() - offset);
+      part_of_row_.insert(part_of_row_.end(), rows, parts_.size());
       parts_.push_back({&segment, rows_, rows, segment.first_position + offset});
       for (std::size_t i = 0; i < rows; ++i) {
         tokens_.push_back(segment.tokens[offset + i]);
@@ -151,6 +162,7 @@ Result<void> Forward::run_chunk(const StopToken& stop) {
   const auto& kernels = *model_->kernels;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     const std::size_t row = compacted_ ? i : kept_[i].row;
+    add_to_residual(row, model_->weights.layers.back().post_feed_forward_norm);
     kernels.rms_norm(x_ + row * config.embedding_length, model_->weights.output_norm, config.norm_epsilon,
                      config.embedding_length, kept_[i].hidden);
     if (!kernels.all_finite(kept_[i].hidden, config.embedding_length)) {
@@ -163,7 +175,7 @@ Result<void> Forward::run_chunk(const StopToken& stop) {
 void Forward::embed_tokens() {
   const Config& config = model_->config;
   const std::size_t n = config.embedding_length;
-  for_rows(n, [&](std::size_t row) noexcept {
+  for_rows(rows_, n, [&](std::size_t row) noexcept {
     unpack_row(model_->weights.embedding, static_cast<std::size_t>(tokens_[row]), {x_ + row * n, n});
     if (config.embedding_scale != 1.0f) model_->kernels->scale(config.embedding_scale, n, x_ + row * n);
   });
@@ -172,7 +184,7 @@ void Forward::embed_tokens() {
 void Forward::fill_rope_tables() {
   const std::size_t pairs = model_->config.rope_dimensions / 2;
   const bool sliding = model_->config.sliding_window != 0;
-  for_rows(128 * pairs, [&](std::size_t row) noexcept {
+  for_rows(rows_, 16 * pairs, [&](std::size_t row) noexcept {
     float* global = rope_ + row * 2 * pairs;
     kernels::rope_table(model_->inverse_frequencies.data(), pairs, positions_[row], global, global + pairs);
     if (!sliding) return;
@@ -181,47 +193,44 @@ void Forward::fill_rope_tables() {
   });
 }
 
-Result<void> Forward::multiply(std::span<const Product> products, const float* x, std::size_t layer_index) {
+template <typename InputRow>
+Result<void> Forward::multiply(std::span<const Product> products, std::size_t layer_index, std::size_t work_per_row,
+                               InputRow&& input_row) {
   const auto& kernels = *model_->kernels;
   const std::size_t cols = products.front().weights->cols;
-  const std::size_t rows = rows_;
 
-  struct Prepared {
-    ActivationFormat format;
-    ActivationView view;
-  };
-  Prepared prepared[2];
+  std::array<ActivationView, 2> views;  // in the formats that the weights want
+  std::array<std::byte*, 2> prepared;
   std::size_t formats = 0;
   std::byte* next = prepared_;
-  const auto view_of = [&](ActivationFormat format) -> const ActivationView& {
-    return prepared[0].format == format ? prepared[0].view : prepared[1].view;
-  };
   for (const Product& product : products) {
     const ActivationFormat format = model_->activation_format(*product.weights);
-    if ((formats > 0 && prepared[0].format == format) || (formats > 1 && prepared[1].format == format)) continue;
-    const std::size_t stride = activation_row_bytes(format, cols);
-    std::atomic<bool> finite{true};
-    for_rows(cols, [&](std::size_t row) noexcept {
-      if (!kernels.prepare_activations(format, x + row * cols, cols, 1, cols, next + row * stride)) {
-        finite.store(false, std::memory_order_relaxed);
-      }
-    });
-    if (!finite) return make_error(ErrorCode::non_finite, "activations of layer {} are not finite", layer_index);
-    prepared[formats++] = {format, {format, rows, cols, next}};
-    next += (rows * stride + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+    if ((formats > 0 && views[0].format == format) || (formats > 1 && views[1].format == format)) continue;
+    prepared[formats] = next;
+    views[formats++] = {format, rows_, cols, next};
+    next += (rows_ * activation_row_bytes(format, cols) + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
   }
+  std::atomic<bool> finite{true};
+  for_rows(rows_, work_per_row, [&](std::size_t row) noexcept {
+    const float* x = input_row(row);
+    for (std::size_t i = 0; i < formats; ++i) {
+      std::byte* const to = prepared[i] + row * activation_row_bytes(views[i].format, cols);
+      if (!kernels.prepare_activations(views[i].format, x, cols, 1, cols, to)) finite.store(false, std::memory_order_relaxed);
+    }
+  });
+  if (!finite) return make_error(ErrorCode::non_finite, "activations of layer {} are not finite", layer_index);
 
   std::size_t groups = 0;
   for (const Product& product : products) groups += product.weights->groups();
-  const std::size_t tiles = std::min(groups, kTilesPerThread * model_->pool->threads());
-  model_->pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
-    std::size_t begin = groups * tile / tiles;
-    std::size_t end = groups * (tile + 1) / tiles;
+  const std::size_t threads = model_->pool->threads();
+  model_->pool->workers().run(kRounds * threads, [&](std::size_t tile, std::size_t) noexcept {
+    std::size_t begin = tile_begin(tile, threads, groups);
+    std::size_t end = tile_begin(tile + 1, threads, groups);
     for (const Product& product : products) {
       const std::size_t own = product.weights->groups();
       if (begin < own) {
-        kernels.matmul(*product.weights, view_of(model_->activation_format(*product.weights)), begin, std::min(end, own),
-                       product.y, product.weights->rows);
+        const bool first = views[0].format == model_->activation_format(*product.weights);
+        kernels.matmul(*product.weights, views[first ? 0 : 1], begin, std::min(end, own), product.y, product.weights->rows);
       }
       begin -= std::min(begin, own);
       end -= std::min(end, own);
@@ -236,95 +245,89 @@ Result<void> Forward::run_layer(std::size_t layer_index, bool last) {
   const Layer& layer = model_->weights.layers[layer_index];
   const auto& kernels = *model_->kernels;
   const std::size_t n = config.embedding_length;
+  const std::size_t f = config.feed_forward_length;
 
-  for_rows(n, [&](std::size_t row) noexcept {
-    kernels.rms_norm(x_ + row * n, layer.attention_norm, config.norm_epsilon, n, normed_ + row * n);
-  });
+  const auto attention_input = [&](std::size_t row) noexcept {
+    if (layer_index > 0) add_to_residual(row, model_->weights.layers[layer_index - 1].post_feed_forward_norm);
+    return normalize(row, layer.attention_norm);
+  };
+  const auto rotate_query = [&](std::size_t row) noexcept {
+    rotate_heads(q_ + row * config.query_length(), config.heads, layer.query_norm, layer_index, compacted_ ? kept_[row].row : row);
+  };
   // After the last layer only kept rows matter: the others leave their keys and values, and no more.
   const bool prune = last && kept_.size() < rows_;
   if (prune) {
-    RILL_TRY(multiply(std::array<Product, 2>{{{&layer.key, k_}, {&layer.value, v_}}}, normed_, layer_index));
-    store_keys_and_values(layer_index);
+    RILL_TRY(multiply(std::array<Product, 2>{{{&layer.key, k_}, {&layer.value, v_}}}, layer_index, 2 * n, attention_input));
+    for_rows(rows_, 4 * config.kv_length(), [&](std::size_t row) noexcept { store_keys_and_values(layer_index, row); });
     drop_rows_not_kept();
     if (rows_ == 0) return {};
-    RILL_TRY(multiply(std::array<Product, 1>{{{&layer.query, q_}}}, normed_, layer_index));
+    RILL_TRY(multiply(std::array<Product, 1>{{{&layer.query, q_}}}, layer_index, n,
+                      [&](std::size_t row) noexcept { return normed_ + row * n; }));
+    for_rows(rows_, config.query_length(), rotate_query);
   } else {
-    RILL_TRY(multiply(std::array<Product, 3>{{{&layer.query, q_}, {&layer.key, k_}, {&layer.value, v_}}}, normed_, layer_index));
-    store_keys_and_values(layer_index);
+    RILL_TRY(multiply(std::array<Product, 3>{{{&layer.query, q_}, {&layer.key, k_}, {&layer.value, v_}}}, layer_index, 2 * n,
+                      attention_input));
+    for_rows(rows_, config.query_length() + 4 * config.kv_length(), [&](std::size_t row) noexcept {
+      store_keys_and_values(layer_index, row);
+      rotate_query(row);
+    });
   }
-  rotate_queries(layer_index);
   RILL_TRY(attend(layer_index));
+  RILL_TRY(multiply(std::array<Product, 1>{{{&layer.output, normed_}}}, layer_index, config.query_length(),
+                    [&](std::size_t row) noexcept { return attended_ + row * config.query_length(); }));
 
-  const auto join = [&](const float* post_norm) {
-    for_rows(n, [&](std::size_t row) noexcept {
-      float* out = normed_ + row * n;
-      if (post_norm != nullptr) kernels.rms_norm(out, post_norm, config.norm_epsilon, n, out);
-      kernels.add(out, n, x_ + row * n);
-    });
-  };
-  RILL_TRY(multiply(std::array<Product, 1>{{{&layer.output, normed_}}}, attended_, layer_index));
-  join(layer.post_attention_norm);
-
-  const std::size_t f = config.feed_forward_length;
-  for_rows(n, [&](std::size_t row) noexcept {
-    kernels.rms_norm(x_ + row * n, layer.feed_forward_norm, config.norm_epsilon, n, normed_ + row * n);
-  });
-  RILL_TRY(multiply(std::array<Product, 2>{{{&layer.gate, gate_}, {&layer.up, up_}}}, normed_, layer_index));
+  RILL_TRY(multiply(std::array<Product, 2>{{{&layer.gate, gate_}, {&layer.up, up_}}}, layer_index, 2 * n,
+                    [&](std::size_t row) noexcept {
+                      add_to_residual(row, layer.post_attention_norm);
+                      return normalize(row, layer.feed_forward_norm);
+                    }));
   const auto activate = config.gelu ? kernels.gelu_mul : kernels.silu_mul;
-  for_rows(8 * f, [&](std::size_t row) noexcept { activate(gate_ + row * f, up_ + row * f, f, gate_ + row * f); });
-  RILL_TRY(multiply(std::array<Product, 1>{{{&layer.down, normed_}}}, gate_, layer_index));
-  join(layer.post_feed_forward_norm);
-  return {};
-}
-
-void Forward::store_keys_and_values(std::size_t layer_index) {
-  const Config& config = model_->config;
-  const Layer& layer = model_->weights.layers[layer_index];
-  const auto& kernels = *model_->kernels;
-  const std::size_t pairs = config.rope_dimensions / 2;
-  const std::size_t n = config.kv_length();
-  const float* tables = rope_ + (config.sliding[layer_index] ? max_rows_ * 2 * pairs : 0);
-  const KvPlace place = kv_places_[layer_index];
-  for (const Part& part : parts_) {
-    const std::span<std::byte* const> pages = part.segment->cache->page_table(place.group);
-    const std::size_t rows_in_chunk = rows_;
-    rows_ = part.rows;  // for_rows spans the part
-    for_rows(4 * n, [&](std::size_t i) noexcept {
-      const std::size_t row = part.first_row + i;
-      float* k = k_ + row * n;
-      const float* cosine = tables + row * 2 * pairs;
-      if (layer.key_norm != nullptr) {
-        for (std::size_t head = 0; head < config.kv_heads; ++head) {
-          float* one = k + head * config.head_dim;
-          kernels.rms_norm(one, layer.key_norm, config.norm_epsilon, config.head_dim, one);
-        }
-      }
-      kernels.rope(k, config.kv_heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
-      const std::uint64_t position = part.first_position + i;
-      kernels.store_kv(kv_layout_, k, v_ + row * n, pages[position / kTokensPerPage] + place.offset, position % kTokensPerPage);
-    });
-    rows_ = rows_in_chunk;
-  }
-}
-
-void Forward::rotate_queries(std::size_t layer_index) {
-  const Config& config = model_->config;
-  const Layer& layer = model_->weights.layers[layer_index];
-  const auto& kernels = *model_->kernels;
-  const std::size_t pairs = config.rope_dimensions / 2;
-  const std::size_t n = config.query_length();
-  const float* tables = rope_ + (config.sliding[layer_index] ? max_rows_ * 2 * pairs : 0);
-  for_rows(n, [&](std::size_t row) noexcept {
-    float* q = q_ + row * n;
-    if (layer.query_norm != nullptr) {
-      for (std::size_t head = 0; head < config.heads; ++head) {
-        float* one = q + head * config.head_dim;
-        kernels.rms_norm(one, layer.query_norm, config.norm_epsilon, config.head_dim, one);
-      }
-    }
-    const float* cosine = tables + (compacted_ ? kept_[row].row : row) * 2 * pairs;
-    kernels.rope(q, config.heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
+  return multiply(std::array<Product, 1>{{{&layer.down, normed_}}}, layer_index, 2 * f, [&](std::size_t row) noexcept {
+    float* gate = gate_ + row * f;
+    activate(gate, up_ + row * f, f, gate);
+    return gate;
   });
+}
+
+// The row's product of the last projection, normalised where the architecture says so, joins the residual stream.
+void Forward::add_to_residual(std::size_t row, const float* post_norm) noexcept {
+  const std::size_t n = model_->config.embedding_length;
+  float* out = normed_ + row * n;
+  if (post_norm != nullptr) model_->kernels->rms_norm(out, post_norm, model_->config.norm_epsilon, n, out);
+  model_->kernels->add(out, n, x_ + row * n);
+}
+
+const float* Forward::normalize(std::size_t row, const float* weight) noexcept {
+  const std::size_t n = model_->config.embedding_length;
+  float* out = normed_ + row * n;
+  model_->kernels->rms_norm(x_ + row * n, weight, model_->config.norm_epsilon, n, out);
+  return out;
+}
+
+// Normalises each head if there is a weight for that, and turns all of them to the position of a row of the chunk.
+void Forward::rotate_heads(float* x, std::size_t heads, const float* norm, std::size_t layer_index, std::size_t row) noexcept {
+  const Config& config = model_->config;
+  if (norm != nullptr) {
+    for (std::size_t head = 0; head < heads; ++head) {
+      float* one = x + head * config.head_dim;
+      model_->kernels->rms_norm(one, norm, config.norm_epsilon, config.head_dim, one);
+    }
+  }
+  const std::size_t pairs = config.rope_dimensions / 2;
+  const float* cosine = rope_ + ((config.sliding[layer_index] ? max_rows_ : 0) + row) * 2 * pairs;
+  model_->kernels->rope(x, heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
+}
+
+void Forward::store_keys_and_values(std::size_t layer_index, std::size_t row) noexcept {
+  const Config& config = model_->config;
+  const std::size_t n = config.kv_length();
+  rotate_heads(k_ + row * n, config.kv_heads, model_->weights.layers[layer_index].key_norm, layer_index, row);
+  const KvPlace place = kv_places_[layer_index];
+  const kv::SequenceCache& cache = *parts_[part_of_row_[row]].segment->cache;
+  const KvLayout& layout = cache.pool().groups()[place.group].layout;
+  std::byte* const page = cache.page_table(place.group)[positions_[row] / kTokensPerPage];
+  model_->kernels->store_kv(layout, k_ + row * n, v_ + row * n, page + place.layer * layout.layer_stride(),
+                            positions_[row] % kTokensPerPage);
 }
 
 // Moves the rows of the residual stream and of the normed input that are kept to the front.
@@ -382,7 +385,7 @@ Result<bool> Forward::split_long_tasks() {
     spans += task.span_end - task.span_begin;
     rows = std::max(rows, task.rows);
   }
-  if (threads == 1 || tasks_.size() >= kTilesPerThread * threads || spans == tasks_.size()) return false;
+  if (threads == 1 || tasks_.size() >= kTasksPerThread * threads || spans == tasks_.size()) return false;
   const std::size_t floats = rows * model_->config.group() * (model_->config.head_dim + 2);
   const std::size_t bytes = static_cast<std::size_t>(spans) * floats * sizeof(float);
   if (split_.size() < bytes) {
@@ -418,7 +421,10 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
   float* scratch = partial_ + thread * partial_floats_;
   const SpanResult running = span_result(task.split != nullptr ? task.split : scratch, rows);
   const SpanResult one = span_result(scratch + partial_floats_ / 2, rows);
-  const std::span<std::byte* const> pages = task.part->segment->cache->page_table(place.group);
+  const kv::SequenceCache& cache = *task.part->segment->cache;
+  const std::span<std::byte* const> pages = cache.page_table(place.group);
+  const KvLayout& layout = cache.pool().groups()[place.group].layout;
+  const std::size_t layer_offset = place.layer * layout.layer_stride();
 
   kernels::SpanAttention span;
   span.q = q_ + task.first_row * config.query_length() + task.kv_head * config.group() * config.head_dim;
@@ -428,8 +434,8 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
   span.first_position = task.first_position;
   span.window = window;
   span.scale = config.attention_scale;
-  span.k_offset = place.offset + kv_layout_.k_offset(task.kv_head);
-  span.v_offset = place.offset + kv_layout_.v_offset(task.kv_head);
+  span.k_offset = layer_offset + layout.k_offset(task.kv_head);
+  span.v_offset = layer_offset + layout.v_offset(task.kv_head);
   for (span.span = task.span_begin; span.span < task.span_end; ++span.span) {
     const std::byte* table[kPagesPerSpan] = {};
     const std::size_t first_page = static_cast<std::size_t>(span.span) * kPagesPerSpan;
@@ -439,7 +445,7 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
     span.max = to.max;
     span.sum = to.sum;
     span.accumulator = to.accumulator;
-    kernels.attend_span(kv_layout_, span);
+    kernels.attend_span(layout, span);
     if (span.span == task.span_begin) continue;
     kernels.merge_span(rows, config.head_dim, one.max, one.sum, one.accumulator, running.max, running.sum, running.accumulator);
   }

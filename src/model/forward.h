@@ -26,14 +26,12 @@ struct Segment {
 class Forward {
  public:
   // `max_rows`: most tokens of one pass; more are cut into chunks.
-  static Result<Forward> create(const LoadedModel& model, std::size_t max_rows, KvType kv_type);
+  static Result<Forward> create(const LoadedModel& model, std::size_t max_rows);
 
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
   // Writes keys and values into the caches' open transactions and hidden states to the segments. On error (non_finite with
   // its layer, cancelled, no page) what was written is unspecified, and the caller aborts the transactions.
   Result<void> run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress);
-
-  std::size_t scratch_bytes() const { return scratch_.size(); }
 
  private:
   // Rows of one segment that are in the current chunk.
@@ -70,15 +68,17 @@ class Forward {
     float* accumulator;  // [rows, head_dim]
   };
 
-  Forward(const LoadedModel& model, std::size_t max_rows, KvType kv_type);
+  Forward(const LoadedModel& model, std::size_t max_rows);
   Result<void> allocate();
 
   Result<void> run_chunk(const StopToken& stop);
   Result<void> run_layer(std::size_t layer_index, bool last);
   void embed_tokens();
   void fill_rope_tables();
-  void store_keys_and_values(std::size_t layer_index);
-  void rotate_queries(std::size_t layer_index);
+  void add_to_residual(std::size_t row, const float* post_norm) noexcept;
+  const float* normalize(std::size_t row, const float* weight) noexcept;
+  void rotate_heads(float* x, std::size_t heads, const float* norm, std::size_t layer_index, std::size_t row) noexcept;
+  void store_keys_and_values(std::size_t layer_index, std::size_t row) noexcept;
   void drop_rows_not_kept();
   Result<void> attend(std::size_t layer_index);
   Result<bool> split_long_tasks();
@@ -87,15 +87,17 @@ class Forward {
   SpanResult span_result(float* base, std::size_t rows) const;
   void finish(const AttentionTask& task, const SpanResult& result) const noexcept;
 
-  // y = products of x [rows_, cols], activations prepared in the formats the weights want.
-  Result<void> multiply(std::span<const Product> products, const float* x, std::size_t layer_index);
+  // y = products of the rows x [cols] that input_row(row) computes and returns. Each is quantised where it was computed, so
+  // that a product costs two synchronisations, or one where rows are few. Work is in nanoseconds, roughly.
+  template <typename InputRow>
+  Result<void> multiply(std::span<const Product> products, std::size_t layer_index, std::size_t work_per_row,
+                        InputRow&& input_row);
   template <typename Body>
-  void for_rows(std::size_t work_per_row, Body&& body);
+  void for_rows(std::size_t rows, std::size_t work_per_row, Body&& body);
 
   const LoadedModel* model_;
   std::size_t max_rows_;
   std::vector<KvPlace> kv_places_;  // [layers]
-  KvLayout kv_layout_;
   Buffer scratch_;
 
   std::vector<Part> parts_;
@@ -106,6 +108,7 @@ class Forward {
   bool compacted_ = false;        // the last layer's rows are the kept ones only
   std::vector<std::uint64_t> positions_;  // [rows_]
   std::vector<Token> tokens_;             // [rows_]
+  std::vector<std::size_t> part_of_row_;  // [rows_], indices into parts_
 
   float* x_ = nullptr;            // [rows, embedding] residual stream
   float* normed_ = nullptr;       // [rows, embedding]

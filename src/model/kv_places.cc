@@ -20,14 +20,13 @@ std::vector<kv::LayerGroup> kv_groups(const Config& config, KvType type) {
   return groups;
 }
 
-std::vector<KvPlace> kv_places(const Config& config, KvType type) {
-  const std::size_t bytes = layout(config, type).layer_bytes();
+std::vector<KvPlace> kv_places(const Config& config) {
   const std::size_t sliding_group = has_global(config) ? 1 : 0;
   std::size_t next[2] = {0, 0};
   std::vector<KvPlace> places;
   for (const bool sliding : config.sliding) {
     const std::size_t group = sliding ? sliding_group : 0;
-    places.push_back({group, next[group]++ * bytes});
+    places.push_back({group, next[group]++});
   }
   return places;
 }

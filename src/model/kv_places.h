@@ -9,13 +9,13 @@
 
 namespace rill::model {
 
-// Where a layer's keys and values are: in the pages of a group, `offset` bytes from a page's base.
+// Where a layer's keys and values are: layer `layer` of the pages of a group.
 struct KvPlace {
   std::size_t group = 0;
-  std::size_t offset = 0;
+  std::size_t layer = 0;
 };
 
 std::vector<kv::LayerGroup> kv_groups(const Config& config, KvType type);
-std::vector<KvPlace> kv_places(const Config& config, KvType type);  // [layers]
+std::vector<KvPlace> kv_places(const Config& config);  // [layers]
 
 }  // namespace rill::model

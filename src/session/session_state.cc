@@ -75,7 +75,7 @@ Result<std::shared_ptr<SessionState>> SessionState::fork() const {
 
 Result<model::Forward*> SessionState::forward() const {
   if (!forward_) {
-    RILL_ASSIGN(forward_, model::Forward::create(loaded(), options_.prefill_chunk, options_.kv_type));
+    RILL_ASSIGN(forward_, model::Forward::create(loaded(), options_.prefill_chunk));
   }
   return &*forward_;
 }

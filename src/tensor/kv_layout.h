@@ -1,4 +1,4 @@
-// How keys and values lie in a KV page: 16 tokens; keys [kv_head][dim][16], values [kv_head][16][dim].
+// How keys and values lie in a KV page: 16 tokens; for each layer keys [kv_head][dim][16], then values [kv_head][16][dim].
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,19 @@ struct KvLayout {
   KvType type = KvType::f16;
   std::size_t kv_heads = 0;
   std::size_t head_dim = 0;
+  // Bytes from one head's part of a page to the next head's; 0: they are neighbours. Pages that lie head by head beside each
+  // other make long runs of what attention reads together.
+  std::size_t head_stride = 0;
 
   // Bytes of the keys of one head in one page; the same for values.
   std::size_t head_bytes() const {
     return static_cast<std::size_t>(kv_bytes_per_token({1, 1, head_dim}, type)) / 2 * kTokensPerPage;
   }
   std::size_t layer_bytes() const { return 2 * kv_heads * head_bytes(); }
-  std::size_t k_offset(std::size_t head) const { return head * head_bytes(); }
-  std::size_t v_offset(std::size_t head) const { return (kv_heads + head) * head_bytes(); }
+  std::size_t stride() const { return head_stride != 0 ? head_stride : head_bytes(); }
+  std::size_t layer_stride() const { return 2 * kv_heads * stride(); }
+  std::size_t k_offset(std::size_t head) const { return head * stride(); }
+  std::size_t v_offset(std::size_t head) const { return (kv_heads + head) * stride(); }
 };
 
 }  // namespace rill

@@ -33,11 +33,16 @@ TEST(PagePoolTest, PagesAreApartAndAligned) {
   std::set<std::byte*> begins;
   for (std::size_t group : {0u, 1u}) {
     for (Page* page : acquire(*pool, group, 20)) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page->bytes) % 64, 0u);
-      std::memset(page->bytes, 1, pool->groups()[group].page_bytes());  // a sanitizer would see a page that is too short
-      const auto next = begins.lower_bound(page->bytes);
-      EXPECT_TRUE(next == begins.end() || page->bytes + pool->groups()[group].page_bytes() <= *next);
-      begins.insert(page->bytes);
+      const KvLayout& layout = pool->groups()[group].layout;
+      for (std::size_t head = 0; head < pool->groups()[group].layers * 2 * layout.kv_heads; ++head) {
+        std::byte* const bytes = page->base + head * layout.stride();
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes) % 64, 0u);
+        std::memset(bytes, 1, layout.head_bytes());  // a sanitizer would see a slab that is too short
+        const auto next = begins.lower_bound(bytes);
+        EXPECT_TRUE(next == begins.end() || bytes + layout.head_bytes() <= *next);
+        EXPECT_TRUE(next == begins.begin() || *std::prev(next) + layout.head_bytes() <= bytes || layout.head_bytes() == 0);
+        begins.insert(bytes);
+      }
       pool->retain(*page);
       pool->release(*page);  // one reference remains
     }

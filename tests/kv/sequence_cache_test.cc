@@ -41,7 +41,7 @@ bool for_each_slot(const SequenceCache& cache, std::size_t group, std::uint64_t 
   if (page == nullptr) return false;
   const LayerGroup& layers = cache.pool().groups()[group];
   for (std::size_t layer = 0; layer < layers.layers; ++layer) {
-    std::byte* const base = page + layer * layers.layout.layer_bytes() + position % kTokensPerPage * sizeof(std::uint32_t);
+    std::byte* const base = page + layer * layers.layout.layer_stride() + position % kTokensPerPage * sizeof(std::uint32_t);
     visit(base + layers.layout.k_offset(0));
     visit(base + layers.layout.v_offset(0));
   }
