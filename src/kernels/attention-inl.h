@@ -38,9 +38,12 @@ inline constexpr int kTileRows = 4, kAccumulators = 5;
 #else
 #error "RILL_TARGET is not a known target"
 #endif
-// Pages of keys, or vectors of values, that a tile of so many rows works on at once: enough independent sums to fill
-// the pipelines when rows are few.
+// Vectors of values that a tile of so many rows works on at once: enough independent sums to fill the pipelines when rows are
+// few. They are neighbours in memory.
 constexpr int columns_for(int rows) { return rows * 4 <= kAccumulators ? 4 : rows * 2 <= kAccumulators ? 2 : 1; }
+// The same for pages of keys. Two to four rows, the heads of a group in decode, wait for memory, which is fastest when pages
+// are read one after the other.
+constexpr int pages_for(int rows) { return rows >= 2 && rows <= 4 ? 1 : columns_for(rows); }
 
 // The rows of one tile: row r's weights (first its scores) stand at weights + r * kTokensPerSpan.
 struct Tile {
@@ -66,19 +69,11 @@ RILL_INLINE F32x16 load_scales(const std::byte* head, std::size_t head_dim, std:
   return load_f16(reinterpret_cast<const std::uint16_t*>(head + 16 * head_dim) + d / kQ8Block * 16);
 }
 
-// Raw scores of kRows rows against kPages pages of keys from `page` on. Few rows wait for memory, so they fetch ahead:
-// the keys of the next block, and the values that follow when all scores are known.
+// Raw scores of kRows rows against kPages pages of keys from `page` on.
 template <KvType kType, int kRows, int kPages>
-RILL_NOINLINE void score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t page,
-                               std::size_t page_end) {
-  constexpr std::size_t kKeyBytes = 16 * (kType == KvType::f32 ? 4 : kType == KvType::f16 ? 2 : 1);
-  constexpr bool kFetchAhead = kRows <= 4;
-  const std::byte *keys[kPages], *next_keys[kPages];
-  repeat<kPages>([&](auto p) RILL_LAMBDA {
-    keys[p] = task.pages[page + p] + task.k_offset;
-    next_keys[p] = task.pages[std::min(page + p + kPages, page_end - 1)] + task.k_offset;
-  });
-  const std::size_t to_values = task.v_offset - task.k_offset;
+RILL_NOINLINE void score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t page) {
+  const std::byte* keys[kPages];
+  repeat<kPages>([&](auto p) RILL_LAMBDA { keys[p] = task.pages[page + p] + task.k_offset; });
   const float* q[kRows];
   repeat<kRows>([&](auto r) RILL_LAMBDA { q[r] = tile.q[r]; });
   F32x16 score[kRows][kPages];
@@ -90,19 +85,11 @@ RILL_NOINLINE void score_pages(const SpanAttention& task, std::size_t head_dim, 
       repeat<kPages>([&](auto p) RILL_LAMBDA { scale[p] = load_scales(keys[p], head_dim, block); });
     }
     const std::size_t block_end = std::min(block + kQ8Block, head_dim);
-    const std::byte* ahead[kPages];  // the next block of these pages, or the first block of the next
-    repeat<kPages>([&](auto p) RILL_LAMBDA {
-      ahead[p] = block_end < head_dim ? keys[p] + kQ8Block * kKeyBytes : next_keys[p] - block * kKeyBytes;
-    });
     for (std::size_t d = block; d < block_end; ++d) {
       F32x16 key[kPages];
       repeat<kPages>([&](auto p) RILL_LAMBDA {
         key[p] = load_elements<kType>(keys[p], 16 * d);
         if constexpr (kType == KvType::q8_0) key[p] = mul(key[p], scale[p]);
-        if constexpr (kFetchAhead) {
-          prefetch(ahead[p] + d * kKeyBytes);
-          prefetch(keys[p] + to_values + d * kKeyBytes);
-        }
       });
       repeat<kRows>([&](auto r) RILL_LAMBDA {
         const F32x16 query = set(q[r][d]);
@@ -227,12 +214,12 @@ static void attend_tile(const SpanAttention& task, std::size_t head_dim, std::si
     tile.end[r] = static_cast<std::size_t>(std::min<std::uint64_t>(next - origin, kTokensPerSpan));
   }
   // Positions ascend with the rows, so row 0 has the lowest begin and end.
-  constexpr int kPages = columns_for(kRows);
+  constexpr int kPages = pages_for(kRows);
   std::size_t page = tile.begin[0] / 16;
   const std::size_t page_end = (tile.end[kRows - 1] + 15) / 16;
   for (; page + kPages <= page_end; page += kPages)
-    score_pages<kType, kRows, kPages>(task, head_dim, tile, page, page_end);
-  for (; page < page_end; ++page) score_pages<kType, kRows, 1>(task, head_dim, tile, page, page_end);
+    score_pages<kType, kRows, kPages>(task, head_dim, tile, page);
+  for (; page < page_end; ++page) score_pages<kType, kRows, 1>(task, head_dim, tile, page);
 
   for (std::size_t r = 0; r < kRows; ++r) {
     soften(task, tile.begin[r], tile.end[r], tile.weights + r * kTokensPerSpan, task.max[row + r], task.sum[row + r]);
