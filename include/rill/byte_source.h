@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ class RILL_EXPORT ByteSource {
   virtual std::uint64_t size() const noexcept = 0;
   // What error messages call the source: a path in UTF-8, or the name that the caller gave.
   virtual std::string_view name() const noexcept = 0;
+  // A number that is another one after each change of the content, such as a file's modification time; nothing if there is
+  // none. What is kept beside a model (ModelOptions::packed_cache) stays valid for as long as it is the same.
+  virtual std::optional<std::int64_t> version() const noexcept { return std::nullopt; }
 
   // Fills `out` with the bytes at `offset` and on: all of them, or an error, and then the content of `out` is
   // unspecified. file_truncated: the range passes size(), or the source ended early (a file that shrank while it was in

@@ -84,6 +84,11 @@ class RILL_EXPORT Model {
   const ModelSampling& sampling_metadata() const;
   const ThreadPool& thread_pool() const;
 
+  // Identifies the weights and metadata of the file: 32 hexadecimal digits, the same on every machine and for any options,
+  // others for another content or another release that packs weights differently. Not cryptographic. The first call
+  // computes it on all threads of the pool: some milliseconds for each 100 MB of weights.
+  const std::string& digest() const noexcept;
+
   KvShape kv_shape() const;
 
   const model::LoadedModel& loaded() const { return *loaded_; }

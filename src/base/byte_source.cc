@@ -15,6 +15,7 @@ class FileSource final : public ByteSource {
  public:
   FileSource(os::File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
   std::uint64_t size() const noexcept override { return file_.size(); }
+  std::optional<std::int64_t> version() const noexcept override { return file_.modified(); }
   std::string_view name() const noexcept override { return name_; }
 
  protected:

@@ -22,14 +22,40 @@ class File {
   ~File();
 
   std::uint64_t size() const noexcept { return size_; }  // bytes when it was opened
+  // When its content had last changed when it was opened, in units and from a start of the system's own.
+  std::int64_t modified() const noexcept { return modified_; }
   // Returns how many bytes were read, 0 at the end of the file.
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  File(std::intptr_t handle, std::uint64_t size) : handle_(handle), size_(size) {}
+  explicit File(std::intptr_t handle) : handle_(handle) {}
 
   std::intptr_t handle_;  // a descriptor or a HANDLE; -1 when there is none, which is what both systems call it
-  std::uint64_t size_;
+  std::uint64_t size_ = 0;
+  std::int64_t modified_ = 0;
+};
+
+// A file that is written under a temporary name in the folder of `path`, and takes the place of `path` when it is complete:
+// nobody sees a part of it, and of two writers the later one wins. One thread at a time.
+class NewFile {
+ public:
+  static Result<NewFile> create(const std::filesystem::path& path);
+
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();  // removes what was not committed
+
+  Result<void> append(std::span<const std::byte> bytes);
+  Result<void> commit();  // the last call
+
+ private:
+  NewFile(std::intptr_t handle, std::filesystem::path path, std::filesystem::path temporary)
+      : handle_(handle), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  Result<void> close();
+
+  std::intptr_t handle_;
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  // empty: moved from, or in its place
 };
 
 // ---- Memory ----

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,15 @@ namespace rill::os {
 namespace {
 
 std::string describe(int error) { return std::generic_category().message(error); }
+
+std::int64_t nanoseconds(const struct stat& status) {
+#if defined(__APPLE__)
+  const timespec& time = status.st_mtimespec;
+#else
+  const timespec& time = status.st_mtim;
+#endif
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 }  // namespace
 
@@ -32,21 +43,24 @@ Result<File> File::open(const std::filesystem::path& path) {
     return make_error(error == ENOENT || error == ENOTDIR ? ErrorCode::not_found : ErrorCode::io,
                       "{}: cannot be opened: {}", path.string(), describe(error));
   }
-  File file(descriptor, 0);
+  File file(descriptor);
   struct stat status;
   if (::fstat(descriptor, &status) != 0) {
     return make_error(ErrorCode::io, "{}: its size cannot be read: {}", path.string(), describe(errno));
   }
   if (!S_ISREG(status.st_mode)) return make_error(ErrorCode::io, "{}: is not a regular file", path.string());
   file.size_ = static_cast<std::uint64_t>(status.st_size);
+  file.modified_ = nanoseconds(status);
   return file;
 }
 
-File::File(File&& other) noexcept : handle_(std::exchange(other.handle_, -1)), size_(other.size_) {}
+File::File(File&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)), size_(other.size_), modified_(other.modified_) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(size_, other.size_);
+  std::swap(modified_, other.modified_);
   return *this;
 }
 
@@ -62,6 +76,54 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   } while (count < 0 && errno == EINTR);
   if (count < 0) return make_error(ErrorCode::io, "read failed: {}", describe(errno));
   return static_cast<std::size_t>(count);
+}
+
+Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+  std::random_device random;
+  while (true) {
+    std::filesystem::path temporary = path;
+    temporary += format(".{:08x}.tmp", random());
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return NewFile(descriptor, path, std::move(temporary));
+    if (errno != EEXIST && errno != EINTR) {
+      return make_error(ErrorCode::io, "{}: cannot be created: {}", temporary.string(), describe(errno));
+    }
+  }
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+NewFile::~NewFile() {
+  (void)close();
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> NewFile::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t wanted = std::min(bytes.size(), std::size_t{1} << 30);
+    const ssize_t count = ::write(static_cast<int>(handle_), bytes.data(), wanted);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return make_error(ErrorCode::io, "{}: write failed: {}", temporary_.string(), describe(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> NewFile::close() {
+  if (handle_ == -1 || ::close(static_cast<int>(std::exchange(handle_, -1))) == 0) return {};
+  return make_error(ErrorCode::io, "{}: write failed: {}", temporary_.string(), describe(errno));
+}
+
+Result<void> NewFile::commit() {
+  RILL_TRY(close());
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", path_.string(), temporary_.string(), describe(errno));
+  }
+  temporary_.clear();
+  return {};
 }
 
 std::uint64_t free_or_all_memory() {

@@ -7,6 +7,7 @@
 #include <windows.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -36,20 +37,24 @@ Result<File> File::open(const std::filesystem::path& path) {
     return make_error(missing ? ErrorCode::not_found : ErrorCode::io, "{}: cannot be opened: {}", utf8(path),
                       describe(error));
   }
-  File file(reinterpret_cast<std::intptr_t>(handle), 0);
+  File file(reinterpret_cast<std::intptr_t>(handle));
   LARGE_INTEGER size;
-  if (!::GetFileSizeEx(handle, &size)) {
+  FILETIME written;
+  if (!::GetFileSizeEx(handle, &size) || !::GetFileTime(handle, nullptr, nullptr, &written)) {
     return make_error(ErrorCode::io, "{}: its size cannot be read: {}", utf8(path), describe(::GetLastError()));
   }
   file.size_ = static_cast<std::uint64_t>(size.QuadPart);
+  file.modified_ = static_cast<std::int64_t>(std::uint64_t{written.dwHighDateTime} << 32 | written.dwLowDateTime);
   return file;
 }
 
-File::File(File&& other) noexcept : handle_(std::exchange(other.handle_, -1)), size_(other.size_) {}
+File::File(File&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)), size_(other.size_), modified_(other.modified_) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(size_, other.size_);
+  std::swap(modified_, other.modified_);
   return *this;
 }
 
@@ -68,6 +73,59 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
     if (error != ERROR_HANDLE_EOF) return make_error(ErrorCode::io, "read failed: {}", describe(error));
   }
   return std::size_t{count};
+}
+
+Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+  std::random_device random;
+  while (true) {
+    std::filesystem::path temporary = path;
+    temporary += format(".{:08x}.tmp", random());
+    const HANDLE handle =
+        ::CreateFileW(temporary.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, nullptr);
+    if (handle != INVALID_HANDLE_VALUE) {
+      return NewFile(reinterpret_cast<std::intptr_t>(handle), path, std::move(temporary));
+    }
+    const DWORD error = ::GetLastError();
+    if (error != ERROR_FILE_EXISTS) {
+      return make_error(ErrorCode::io, "{}: cannot be created: {}", utf8(temporary), describe(error));
+    }
+  }
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})) {}
+
+NewFile::~NewFile() {
+  (void)close();
+  if (!temporary_.empty()) ::DeleteFileW(temporary_.c_str());
+}
+
+Result<void> NewFile::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const DWORD wanted = static_cast<DWORD>(std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    DWORD count = 0;
+    if (!::WriteFile(native(handle_), bytes.data(), wanted, &count, nullptr)) {
+      return make_error(ErrorCode::io, "{}: write failed: {}", utf8(temporary_), describe(::GetLastError()));
+    }
+    bytes = bytes.subspan(count);
+  }
+  return {};
+}
+
+Result<void> NewFile::close() {
+  if (handle_ == -1 || ::CloseHandle(native(std::exchange(handle_, -1)))) return {};
+  return make_error(ErrorCode::io, "{}: write failed: {}", utf8(temporary_), describe(::GetLastError()));
+}
+
+Result<void> NewFile::commit() {
+  RILL_TRY(close());
+  if (!::MoveFileExW(temporary_.c_str(), path_.c_str(), MOVEFILE_REPLACE_EXISTING)) {
+    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", utf8(path_), utf8(temporary_), describe(::GetLastError()));
+  }
+  temporary_.clear();
+  return {};
 }
 
 std::uint64_t free_or_all_memory() {

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "rill/byte_source.h"
 
 namespace rill::gguf {
@@ -17,9 +19,12 @@ namespace rill::gguf {
 class Cursor {
  public:
   // Reading past `limit` bytes is limit_exceeded, past the end of the source file_truncated.
-  Cursor(const ByteSource& source, std::uint64_t limit) : source_(source), limit_(limit) {}
+  Cursor(const ByteSource& source, std::uint64_t limit)
+      : source_(source), source_bytes_(source.size()), limit_(limit) {}
 
-  std::uint64_t position() const { return position_; }
+  std::uint64_t position() const { return buffer_begin_ + used_; }
+  // Of all bytes before position().
+  Digest digest() const;
 
   // Checks that `count` items of at least `item_bytes` each can still follow. `what` names them in the error.
   Result<void> expect(std::uint64_t count, std::uint64_t item_bytes, std::string_view what) const;
@@ -27,7 +32,12 @@ class Cursor {
   template <typename T>
   Result<T> read() {
     T value;
-    if (Result<void> done = read(std::as_writable_bytes(std::span(&value, 1))); !done) return std::move(done).error();
+    if (sizeof(T) <= buffered()) {
+      std::memcpy(&value, buffer_.data() + used_, sizeof(T));
+      used_ += sizeof(T);
+    } else if (Result<void> done = read(std::as_writable_bytes(std::span(&value, 1))); !done) {
+      return std::move(done).error();
+    }
     return value;
   }
   Result<void> read(std::span<std::byte> out);
@@ -38,13 +48,16 @@ class Cursor {
 
  private:
   std::uint64_t remaining() const;
-  void take_buffered(std::span<std::byte>& out);
+  std::size_t buffered() const { return buffer_.size() - used_; }
+  Result<void> refill();
 
   const ByteSource& source_;
-  std::uint64_t limit_;
-  std::uint64_t position_ = 0;
-  std::vector<std::byte> buffer_;  // bytes of the source that end at position_ + buffer_left_
-  std::size_t buffer_left_ = 0;
+  const std::uint64_t source_bytes_;
+  const std::uint64_t limit_;
+  std::vector<std::byte> buffer_;  // the source's bytes from buffer_begin_ on
+  std::uint64_t buffer_begin_ = 0;
+  std::size_t used_ = 0;  // of the buffer
+  Hasher hasher_;         // of what came before the buffer
 };
 
 }  // namespace rill::gguf

@@ -92,6 +92,7 @@ Result<File> File::open(ByteSourcePtr first, const NextSource& next) {
   file.version_ = head.version;
   file.metadata_ = std::move(head.metadata);
   file.tensors_ = std::move(head.tensors);
+  file.head_digest_ = head.digest;
   file.sources_.push_back(std::move(first));
   for (std::uint32_t i = 1; i < split.count; ++i) {
     RILL_ASSIGN(ByteSourcePtr source, next(i, split.count));
@@ -120,6 +121,10 @@ Result<void> File::append_split(ByteSourcePtr source, std::uint32_t count) {
     tensor.split = sources_.size();
     tensors_.push_back(std::move(tensor));
   }
+  Hasher heads;
+  heads.add_value(head_digest_);
+  heads.add_value(head.digest);
+  head_digest_ = heads.digest();
   sources_.push_back(std::move(source));
   return {};
 }
@@ -138,6 +143,18 @@ std::uint64_t File::size() const {
   std::uint64_t total = 0;
   for (const ByteSourcePtr& source : sources_) total += source->size();
   return total;
+}
+
+std::optional<Digest> File::state_digest() const {
+  Hasher state;
+  state.add_value(head_digest_);
+  for (const ByteSourcePtr& source : sources_) {
+    const std::optional<std::int64_t> version = source->version();
+    if (!version) return std::nullopt;
+    state.add_value(source->size());
+    state.add_value(*version);
+  }
+  return state.digest();
 }
 
 const TensorInfo* File::find_tensor(std::string_view name) const {

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "gguf/metadata.h"
 #include "rill/byte_source.h"
 #include "tensor/element_type.h"
@@ -47,6 +49,10 @@ class File {
   std::uint32_t version() const { return version_; }
   std::string_view name() const { return sources_.front()->name(); }
   std::uint64_t size() const;  // bytes of all files
+  // Of the heads of all files: whatever they say, without the tensors' bytes.
+  const Digest& head_digest() const { return head_digest_; }
+  // Another one after any change of a file, as far as sizes, versions and heads tell; nothing if a source has no version.
+  std::optional<Digest> state_digest() const;
 
   std::span<const TensorInfo> tensors() const { return tensors_; }        // as the files order them
   const TensorInfo* find_tensor(std::string_view name) const;             // null if there is none
@@ -69,6 +75,7 @@ class File {
   std::uint32_t version_ = 0;
   std::vector<TensorInfo> tensors_;
   std::vector<std::size_t> by_name_;  // indices into tensors_, ordered by name
+  Digest head_digest_;
 };
 
 }  // namespace rill::gguf

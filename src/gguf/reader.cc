@@ -36,6 +36,7 @@ class Reader {
     RILL_TRY(read_header());
     RILL_TRY(read_metadata());
     RILL_TRY(read_tensor_table());
+    head_.digest = cursor_.digest();
     RILL_TRY(place_tensors());
     return std::move(head_);
   }

@@ -12,6 +12,7 @@ struct Head {
   std::uint32_t version = 0;
   Metadata metadata;
   std::vector<TensorInfo> tensors;  // offsets absolute
+  Digest digest;                    // of the file's bytes up to the end of the tensor table
 };
 
 // Everything in the head is checked, the tensors' place in the file as well. Allocates in proportion to the bytes that

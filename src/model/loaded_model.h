@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "kernels/kernel_table.h"
 #include "model/config.h"
 #include "model/weights.h"
@@ -31,6 +34,9 @@ class LoadedModel {
   std::vector<double> inverse_frequencies;          // [rope_dimensions / 2], global layers
   std::vector<double> inverse_frequencies_sliding;  // the same for sliding-window layers
 
+  // What Model::digest says.
+  const std::string& digest() const noexcept;
+
   std::size_t vocabulary_size() const { return weights.head.rows; }
   ActivationFormat activation_format(const PackedMatrix& matrix) const {
     if (!is_quantized(matrix.type)) return ActivationFormat::f32;
@@ -41,6 +47,10 @@ class LoadedModel {
   ActivationFormat head_activation_format() const {
     return is_quantized(weights.head.type) ? ActivationFormat::q16 : ActivationFormat::f32;
   }
+
+ private:
+  mutable std::once_flag digest_once_;
+  mutable std::string digest_ = std::string(kDigestDigits, '0');
 };
 
 }  // namespace rill::model

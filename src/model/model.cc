@@ -9,6 +9,7 @@
 #include "gguf/file.h"
 #include "kernels/math.h"
 #include "model/loaded_model.h"
+#include "model/packed_cache.h"
 #include "tokenizer/from_gguf.h"
 
 namespace rill {
@@ -49,7 +50,7 @@ ModelInfo describe(const LoadedModel& loaded) {
   info.sliding_layers = static_cast<std::uint64_t>(std::count(config.sliding.begin(), config.sliding.end(), true));
   info.vocabulary_size = loaded.vocabulary_size();
   info.parameters = loaded.weights.parameters;
-  info.weight_bytes = loaded.weights.matrices.size() + loaded.weights.vectors.size() * sizeof(float);
+  info.weight_bytes = loaded.weights.bytes.size();
   info.target = loaded.kernels->name;
   info.numerics_version = kNumericsVersion;
   return info;
@@ -119,7 +120,7 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
   RILL_ASSIGN(loaded->weights, load_weights(file, loaded->config, loaded->tokenizer.size(), control));
 
   const std::size_t pairs = loaded->config.rope_dimensions / 2;
-  const float* factors = loaded->weights.rope_factors.empty() ? nullptr : loaded->weights.rope_factors.data();
+  const float* factors = loaded->weights.rope_factors;
   loaded->inverse_frequencies.resize(pairs);
   kernels::rope_frequencies(loaded->config.rope.base, pairs, factors, loaded->inverse_frequencies.data());
   for (double& frequency : loaded->inverse_frequencies) frequency /= loaded->config.rope.linear_factor;
@@ -133,6 +134,14 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
 }
 
 }  // namespace
+
+const std::string& LoadedModel::digest() const noexcept {
+  std::call_once(digest_once_, [this]() noexcept {
+    write_hex(weights_digest(weights.source, weights.bytes.bytes(), pool->workers()), std::span<char, kDigestDigits>(digest_));
+  });
+  return digest_;
+}
+
 }  // namespace model
 
 Result<std::shared_ptr<const Model>> Model::load(const std::filesystem::path& path, ModelOptions options) {
@@ -171,6 +180,8 @@ Result<const ChatTemplate*> Model::chat_template() const {
   if (!*loaded_->chat_template) return loaded_->chat_template->error();
   return &**loaded_->chat_template;
 }
+
+const std::string& Model::digest() const noexcept { return loaded_->digest(); }
 
 KvShape Model::kv_shape() const { return {loaded_->config.layers, loaded_->config.kv_heads, loaded_->config.head_dim}; }
 

@@ -27,7 +27,11 @@ class Loader {
   struct PendingMatrix {
     const gguf::TensorInfo* tensor;
     PackedMatrix* matrix;
-    std::size_t offset;  // in the packed bytes
+    std::size_t offset;  // in Weights::bytes
+  };
+  struct PendingVector {
+    const gguf::TensorInfo* tensor;
+    const float** place;
   };
   struct Slice {
     const PendingMatrix* pending;
@@ -37,14 +41,15 @@ class Loader {
 
   Result<void> name_tensors();
   Result<void> embedding_and_head();
-  Result<void> rope_factors();
   Result<void> matrix(const std::string& name, std::size_t rows, std::size_t cols, PackedMatrix& out);
   Result<void> vector(const std::string& name, std::size_t length, const float*& out);
   Result<void> refuse_unknown_tensors() const;
+  Result<void> place_tensors();
   Result<const gguf::TensorInfo*> claim(const std::string& name, std::size_t rows, std::size_t cols);
   Result<void> read_vectors();
   Result<void> read_matrices();
   Result<void> pack(const Slice& slice, std::span<std::byte> source) const;
+  Result<void> check_rope_factors() const;
 
   const gguf::File& file_;
   const Config& config_;
@@ -53,8 +58,8 @@ class Loader {
   Weights weights_;
   std::set<std::string, std::less<>> claimed_;
   std::vector<PendingMatrix> matrices_;
-  std::vector<std::pair<const gguf::TensorInfo*, const float**>> vectors_;
-  std::size_t packed_bytes_ = 0;
+  std::vector<PendingVector> vectors_;
+  std::size_t matrix_bytes_ = 0;
 };
 
 Result<const gguf::TensorInfo*> Loader::claim(const std::string& name, std::size_t rows, std::size_t cols) {
@@ -71,8 +76,8 @@ Result<const gguf::TensorInfo*> Loader::claim(const std::string& name, std::size
 Result<void> Loader::matrix(const std::string& name, std::size_t rows, std::size_t cols, PackedMatrix& out) {
   RILL_ASSIGN(const gguf::TensorInfo* tensor, claim(name, rows, cols));
   out = {tensor->type, rows, cols, packed_group_bytes(tensor->type, cols), nullptr};
-  matrices_.push_back({tensor, &out, packed_bytes_});
-  packed_bytes_ += out.groups() * out.group_bytes;
+  matrices_.push_back({tensor, &out, matrix_bytes_});
+  matrix_bytes_ += out.groups() * out.group_bytes;
   weights_.bytes_by_type[tensor->type] += tensor->bytes;
   return {};
 }
@@ -99,28 +104,14 @@ Result<void> Loader::embedding_and_head() {
   return {};
 }
 
-Result<void> Loader::rope_factors() {
-  if (file_.find_tensor("rope_freqs.weight") == nullptr) return {};
-  const std::size_t pairs = config_.rope_dimensions / 2;
-  RILL_ASSIGN(const gguf::TensorInfo* tensor, claim("rope_freqs.weight", 1, pairs));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor->bytes));
-  RILL_TRY(file_.read(*tensor, 0, bytes));
-  weights_.rope_factors.resize(pairs);
-  dequantize(tensor->type, bytes.data(), weights_.rope_factors.data(), pairs);
-  for (const float factor : weights_.rope_factors) {
-    if (!(factor > 0.0f)) {
-      return make_error(ErrorCode::malformed, "{}: rope_freqs.weight holds {}, not a positive factor", file_.name(), factor);
-    }
-  }
-  return {};
-}
-
 Result<void> Loader::name_tensors() {
   const std::size_t n = config_.embedding_length;
   const std::size_t f = config_.feed_forward_length;
   RILL_TRY(embedding_and_head());
   RILL_TRY(vector("output_norm.weight", n, weights_.output_norm));
-  RILL_TRY(rope_factors());
+  if (file_.find_tensor("rope_freqs.weight") != nullptr) {
+    RILL_TRY(vector("rope_freqs.weight", config_.rope_dimensions / 2, weights_.rope_factors));
+  }
   weights_.layers.resize(config_.layers);
   for (std::size_t i = 0; i < config_.layers; ++i) {
     Layer& layer = weights_.layers[i];
@@ -156,19 +147,31 @@ Result<void> Loader::refuse_unknown_tensors() const {
   return {};
 }
 
+// Gives every tensor its place in the packed bytes, in the order in which they were named.
+Result<void> Loader::place_tensors() {
+  constexpr std::size_t kFloats = Buffer::kAlignment / sizeof(float);
+  const auto padded = [](const PendingVector& vector) {
+    return (static_cast<std::size_t>(vector.tensor->elements()) + kFloats - 1) / kFloats * kFloats;
+  };
+  std::size_t floats = 0;
+  for (const PendingVector& vector : vectors_) floats += padded(vector);
+  RILL_ASSIGN(weights_.bytes, Buffer::allocate(matrix_bytes_ + floats * sizeof(float)));
+  for (const PendingMatrix& matrix : matrices_) matrix.matrix->data = weights_.bytes.data() + matrix.offset;
+  auto out = reinterpret_cast<float*>(weights_.bytes.data() + matrix_bytes_);
+  std::fill_n(out, floats, 0.0f);
+  for (const PendingVector& vector : vectors_) {
+    *vector.place = out;
+    out += padded(vector);
+  }
+  return {};
+}
+
 Result<void> Loader::read_vectors() {
-  std::size_t total = 0;
-  for (const auto& [tensor, place] : vectors_) total += static_cast<std::size_t>(tensor->elements());
-  weights_.vectors.resize(total);
-  float* out = weights_.vectors.data();
   std::vector<std::byte> bytes;
   for (const auto& [tensor, place] : vectors_) {
-    const std::size_t length = static_cast<std::size_t>(tensor->elements());
     bytes.resize(static_cast<std::size_t>(tensor->bytes));
     RILL_TRY(file_.read(*tensor, 0, bytes));
-    dequantize(tensor->type, bytes.data(), out, length);
-    *place = out;
-    out += length;
+    dequantize(tensor->type, bytes.data(), const_cast<float*>(*place), static_cast<std::size_t>(tensor->elements()));
   }
   return {};
 }
@@ -187,12 +190,10 @@ Result<void> Loader::pack(const Slice& slice, std::span<std::byte> source) const
 }
 
 Result<void> Loader::read_matrices() {
-  RILL_ASSIGN(weights_.matrices, Buffer::allocate(packed_bytes_));
   std::vector<Slice> slices;
   std::size_t largest = 0;
   for (const PendingMatrix& pending : matrices_) {
-    PackedMatrix& matrix = *pending.matrix;
-    matrix.data = weights_.matrices.data() + pending.offset;
+    const PackedMatrix& matrix = *pending.matrix;
     const std::size_t bytes_per_row = row_bytes(matrix.type, matrix.cols);
     const std::size_t rows = std::max<std::size_t>(1, kSliceBytes / (kRowsPerGroup * bytes_per_row)) * kRowsPerGroup;
     largest = std::max(largest, rows * bytes_per_row);
@@ -224,12 +225,24 @@ Result<void> Loader::read_matrices() {
   return {};
 }
 
+Result<void> Loader::check_rope_factors() const {
+  for (std::size_t i = 0; weights_.rope_factors != nullptr && i < config_.rope_dimensions / 2; ++i) {
+    if (weights_.rope_factors[i] > 0.0f) continue;
+    return make_error(ErrorCode::malformed, "{}: rope_freqs.weight holds {}, not a positive factor", file_.name(),
+                      weights_.rope_factors[i]);
+  }
+  return {};
+}
+
 Result<Weights> Loader::load() {
   RILL_TRY(name_tensors());
   RILL_TRY(refuse_unknown_tensors());
+  RILL_TRY(place_tensors());
   RILL_TRY(read_vectors());
   RILL_TRY(read_matrices());
+  RILL_TRY(check_rope_factors());
   if (weights_.head.data == nullptr) weights_.head = weights_.embedding;
+  weights_.source = file_.head_digest();
   weights_.head.rows = vocabulary_;  // ids past the vocabulary have no text and are never computed
   return std::move(weights_);
 }

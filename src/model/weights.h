@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "model/config.h"
 #include "rill/stop_token.h"
 #include "tensor/packed_matrix.h"
@@ -32,13 +33,13 @@ struct Weights {
   PackedMatrix embedding;  // [rows of the file, embedding_length]
   PackedMatrix head;       // [vocabulary, embedding_length]; the embedding itself where the file ties them
   const float* output_norm = nullptr;
-  std::vector<float> rope_factors;  // [rope_dimensions / 2], or empty
+  const float* rope_factors = nullptr;  // [rope_dimensions / 2], or null
   std::vector<Layer> layers;
   std::map<ElementType, std::uint64_t> bytes_by_type;  // of the matrices, as in the file
   std::uint64_t parameters = 0;
 
-  Buffer matrices;
-  std::vector<float> vectors;
+  Buffer bytes;  // all of the above: the packed matrices, then the vectors as floats
+  Digest source;  // of the file's metadata and tensor table
 };
 
 struct LoadControl {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 
 #include "gguf/open_bytes.h"
 #include "support/gguf_writer.h"
 #include "support/real_models.h"
+#include "support/temp_dir.h"
 #include "support/tiny_model.h"
 
 namespace rill::gguf {
@@ -74,6 +77,36 @@ TEST(GgufFileTest, AFileThatEndsAfterItsMetadataNeedsNoPadding) {
   test::GgufWriter writer;
   writer.add("general.architecture", "llama");
   EXPECT_TRUE(open_bytes(writer.finish()));
+}
+
+TEST(GgufFileTest, DigestsOfTheHeadAndOfTheState) {
+  test::GgufWriter writer;
+  const std::vector<std::string> strings(40'000, "a head that is longer than one buffer");
+  writer.add("some.strings", strings).add("some.number", 7u);
+  const std::vector<std::byte> bytes = writer.finish();
+  Hasher hasher;
+  hasher.add(bytes);
+  EXPECT_EQ(open_bytes(bytes).value().head_digest(), hasher.digest());
+  EXPECT_EQ(open_bytes(bytes).value().state_digest(), std::nullopt);
+
+  const test::TempDir folder;
+  const auto path = folder.write("model.gguf", bytes);
+  const auto time = std::filesystem::last_write_time(path);
+  const std::optional<Digest> state = File::open(path).value().state_digest();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(File::open(path).value().state_digest(), state);
+  std::filesystem::last_write_time(path, time + std::chrono::seconds(1));
+  EXPECT_NE(File::open(path).value().state_digest(), state);
+  std::vector<std::byte> changed = bytes;
+  changed.back() ^= std::byte{1};  // of the last key's value
+  folder.write("model.gguf", changed);
+  std::filesystem::last_write_time(path, time);
+  EXPECT_NE(File::open(path).value().state_digest(), state);
+  changed = bytes;
+  changed.resize(changed.size() + 1);
+  folder.write("model.gguf", changed);
+  std::filesystem::last_write_time(path, time);
+  EXPECT_NE(File::open(path).value().state_digest(), state);
 }
 
 TEST(GgufFileTest, RefusesNoSourcesAndNull) {

@@ -1,0 +1,96 @@
+#include "base/os.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "support/temp_dir.h"
+
+namespace rill::os {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::set<fs::path> names_in(const fs::path& folder) {
+  std::set<fs::path> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST(NewFileTest, AppearsWholeOrNotAtAll) {
+  const test::TempDir folder;
+  const fs::path path = folder.write(u8"kept ключ.bin", bytes_of("old"));
+  {
+    NewFile file = NewFile::create(path).value();
+    file.append(bytes_of("half")).value();
+    EXPECT_EQ(content(path), "old");
+    EXPECT_EQ(names_in(folder.path()).size(), 2u);
+  }
+  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(names_in(folder.path()), std::set<fs::path>{path.filename()});
+
+  NewFile file = NewFile::create(path).value();
+  file.append(bytes_of("new ")).value();
+  file.append({}).value();
+  file.append(bytes_of("content")).value();
+  NewFile moved = std::move(file);
+  moved.commit().value();
+  EXPECT_EQ(content(path), "new content");
+  EXPECT_EQ(names_in(folder.path()), std::set<fs::path>{path.filename()});
+}
+
+TEST(NewFileTest, OfTwoWritersTheLaterOneWins) {
+  const test::TempDir folder;
+  const fs::path path = folder.path() / "both.bin";
+  NewFile first = NewFile::create(path).value(), second = NewFile::create(path).value();
+  first.append(bytes_of("first, and longer")).value();
+  second.append(bytes_of("second")).value();
+  first.commit().value();
+  EXPECT_EQ(content(path), "first, and longer");
+  second.commit().value();
+  EXPECT_EQ(content(path), "second");
+}
+
+TEST(NewFileTest, SaysWhyItCannotBe) {
+  const test::TempDir folder;
+  const auto missing = NewFile::create(folder.path() / "no such folder" / "a.bin");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::io);
+  EXPECT_NE(missing.error().message.find("a.bin"), std::string::npos);
+
+  const fs::path path = folder.path() / "a folder";  // one that is not empty cannot be replaced by a file
+  fs::create_directories(path / "inner");
+  {
+    NewFile file = NewFile::create(path).value();
+    const auto done = file.commit();
+    ASSERT_FALSE(done);
+    EXPECT_NE(done.error().message.find("a folder"), std::string::npos);
+  }
+  EXPECT_EQ(names_in(folder.path()), std::set<fs::path>{"a folder"});
+}
+
+TEST(FileTest, KnowsWhenItWasModified) {
+  const test::TempDir folder;
+  const fs::path path = folder.write("a.bin", bytes_of("content"));
+  const auto time = fs::last_write_time(path);
+  const std::int64_t before = File::open(path).value().modified();
+  EXPECT_EQ(File::open(path).value().modified(), before);
+  fs::last_write_time(path, time + std::chrono::milliseconds(1));
+  EXPECT_GT(File::open(path).value().modified(), before);
+  fs::last_write_time(path, time);
+  EXPECT_EQ(File::open(path).value().modified(), before);
+}
+
+}  // namespace
+}  // namespace rill::os
