@@ -59,6 +59,7 @@ struct ModelInfo {
   std::uint64_t weight_bytes = 0;    // as packed in memory
   std::string target;                // SIMD target in use
   std::uint32_t numerics_version = 0;
+  std::string numerics_class;        // "fma", or "sse4" on that target: only models of one class give the same bits
 };
 
 // Thread-safe.

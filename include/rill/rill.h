@@ -28,3 +28,4 @@
 #include "rill/token.h"
 #include "rill/token_set.h"
 #include "rill/tokenizer.h"
+#include "rill/version.h"

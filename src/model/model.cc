@@ -53,6 +53,7 @@ ModelInfo describe(const LoadedModel& loaded) {
   info.weight_bytes = loaded.weights.bytes.size();
   info.target = loaded.kernels->name;
   info.numerics_version = kNumericsVersion;
+  info.numerics_class = loaded.kernels->numerics_class == kernels::NumericsClass::fma ? "fma" : "sse4";
   return info;
 }
 

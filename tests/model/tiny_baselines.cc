@@ -58,6 +58,7 @@ Load loader(const Identity& identity) {
     const std::string target = model_options.target;
     auto model = Model::load(borrow_buffer(file).value(), std::move(model_options)).value();
     EXPECT_EQ(model->info().target, target);
+    EXPECT_EQ(model->info().numerics_class, target == "sse4" ? "sse4" : "fma");
     return model;
   };
 }

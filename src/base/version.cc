@@ -1,0 +1,7 @@
+#include "rill/version.h"
+
+namespace rill {
+
+const char* version() noexcept { return RILL_VERSION; }
+
+}  // namespace rill
