@@ -27,6 +27,18 @@ struct MatmulKernels {
                  std::size_t y_stride);
 };
 
+// prepare_activations of a target, from how it prepares one row [cols] in each format.
+using PrepareRow = bool(const float* x, std::size_t cols, std::byte* dst);
+template <PrepareRow* f32, PrepareRow* q8, PrepareRow* q16>
+bool prepare_rows(ActivationFormat format, const float* x, std::size_t row_stride, std::size_t rows, std::size_t cols,
+                  std::byte* dst) {
+  PrepareRow* const prepare = format == ActivationFormat::q8 ? q8 : format == ActivationFormat::q16 ? q16 : f32;
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (!prepare(x + row * row_stride, cols, dst + row * activation_row_bytes(format, cols))) return false;
+  }
+  return true;
+}
+
 // One for each target that the build holds.
 extern const MatmulKernels kMatmulScalar;
 extern const MatmulKernels kMatmulSse4, kMatmulAvx2, kMatmulAvxVnni, kMatmulAvx512, kMatmulAvx512Vnni;

@@ -59,16 +59,8 @@ bool copy_row(const float* x, std::size_t cols, std::byte* dst) {
   return true;
 }
 
-bool prepare_activations(ActivationFormat format, const float* x, std::size_t row_stride, std::size_t rows, std::size_t cols,
-                         std::byte* dst) {
-  const auto prepare_row = format == ActivationFormat::q8    ? quantize_row<ActivationBlockQ8>
-                           : format == ActivationFormat::q16 ? quantize_row<ActivationBlockQ16>
-                                                             : copy_row;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (!prepare_row(x + row * row_stride, cols, dst + row * activation_row_bytes(format, cols))) return false;
-  }
-  return true;
-}
+constexpr auto prepare_activations =
+    prepare_rows<copy_row, quantize_row<ActivationBlockQ8>, quantize_row<ActivationBlockQ16>>;
 
 int activation(const ActivationBlockQ8& block, std::size_t k) { return block.values[k]; }
 int activation(const ActivationBlockQ16& block, std::size_t k) { return block.high[k] * 256 + block.low[k]; }

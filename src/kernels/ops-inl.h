@@ -10,6 +10,7 @@
 // RILL_LAMBDA.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -321,6 +322,24 @@ RILL_INLINE V select(M m, V yes, V no) {
 template <class M, class V>
 RILL_INLINE Pair<V> select(Pair<M> m, Pair<V> yes, Pair<V> no) {
   return {select(m.lo, yes.lo, no.lo), select(m.hi, yes.hi, no.hi)};
+}
+
+// Reductions that are exact in any order, so that each target may take its own.
+template <class V>
+RILL_INLINE float greatest_lane(V a) {  // of numbers; NaN may be lost
+  if constexpr (kIsPair<V>) {
+    return std::max(greatest_lane(a.lo), greatest_lane(a.hi));
+  } else {
+    return hn::GetLane(hn::MaxOfLanes(F32Tag(), a));
+  }
+}
+template <class V>
+RILL_INLINE std::int32_t sum_integers(V a) {
+  if constexpr (kIsPair<V>) {
+    return sum_integers(add(a.lo, a.hi));
+  } else {
+    return hn::GetLane(hn::SumOfLanes(I32Tag(), a));
+  }
 }
 
 #endif  // Highway

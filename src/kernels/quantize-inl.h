@@ -2,29 +2,12 @@
 #pragma once
 
 #include "kernels/dot-inl.h"
+#include "kernels/matmul.h"
 #include "tensor/activations.h"
 
 RILL_BEFORE_MATMUL;
 namespace rill::kernels::RILL_NAMESPACE {
 namespace {
-
-// Reductions that are exact in any order, so that each target may take its own.
-template <class V>
-RILL_INLINE float greatest_lane(V a) {  // of numbers; NaN may be lost
-  if constexpr (kIsPair<V>) {
-    return std::max(greatest_lane(a.lo), greatest_lane(a.hi));
-  } else {
-    return hn::GetLane(hn::MaxOfLanes(F32Tag(), a));
-  }
-}
-template <class V>
-RILL_INLINE std::int32_t sum_integers(V a) {
-  if constexpr (kIsPair<V>) {
-    return sum_integers(add(a.lo, a.hi));
-  } else {
-    return hn::GetLane(hn::SumOfLanes(I32Tag(), a));
-  }
-}
 
 // The integers of 16 floats, and their sum; `begin` is where they stand in the block.
 RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ8& out) { store_i8(q, out.values + begin); }
@@ -68,16 +51,8 @@ bool copy_row(const float* x, std::size_t cols, std::byte* dst) {
   return sum_lanes(check) == 0;
 }
 
-bool prepare_activations(ActivationFormat format, const float* x, std::size_t row_stride, std::size_t rows, std::size_t cols,
-                         std::byte* dst) {
-  const auto prepare_row = format == ActivationFormat::q8    ? quantize_row<ActivationBlockQ8>
-                           : format == ActivationFormat::q16 ? quantize_row<ActivationBlockQ16>
-                                                             : copy_row;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (!prepare_row(x + row * row_stride, cols, dst + row * activation_row_bytes(format, cols))) return false;
-  }
-  return true;
-}
+constexpr auto prepare_activations =
+    prepare_rows<copy_row, quantize_row<ActivationBlockQ8>, quantize_row<ActivationBlockQ16>>;
 
 }  // namespace
 }  // namespace rill::kernels::RILL_NAMESPACE
