@@ -1,5 +1,5 @@
-// exp and log whose bits are the same with every compiler, target and C library: only IEEE add, subtract, multiply,
-// divide and bit operations, nothing fused (the build sets -ffp-contract=off).
+// Elementary functions whose bits are the same with every compiler, processor and C library (libm promises none of it):
+// only IEEE add, subtract, multiply, divide and bit operations, nothing fused (the build sets -ffp-contract=off).
 #pragma once
 
 #include <bit>
@@ -32,7 +32,13 @@ inline float exp_nonpositive(float x) {
   return y * std::bit_cast<float>(exponent);
 }
 
-// Natural logarithm of a positive, finite, normal number, within 2 ulp.
-double log(double x);
+double log(double x);  // within 1 ulp; -infinity for 0, NaN below
+// x^y for x > 0, within 2 ulp for normal results; 0 below 2^-1022, infinity above the largest double.
+double pow(double x, double y);
+struct SineCosine {
+  double sine, cosine;
+};
+// Within 3e-16 of the true values for |x| <= 2^32; NaN beyond, where no position of a model leads.
+SineCosine sine_cosine(double x);
 
 }  // namespace rill::math
