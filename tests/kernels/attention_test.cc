@@ -13,6 +13,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/math.h"
 #include "kernels/random_floats.h"
+#include "support/narrow.h"
 #include "tensor/half.h"
 
 #define XXH_INLINE_ALL
@@ -374,12 +375,12 @@ TEST(StoreKv, RoundsOnceAndTouchesOneSlot) {
               if (type == KvType::f32) {
                 ASSERT_EQ(stored, x[d]);
               } else if (type == KvType::f16) {
-                ASSERT_EQ(stored, f16_to_f32(f32_to_f16(x[d])));
+                ASSERT_EQ(stored, f16_to_f32(test::f32_to_f16(x[d])));
               } else {
                 const std::size_t block = d / 32 * 32;
                 float amax = 0;
                 for (std::size_t i = 0; i < 32; ++i) amax = std::max(amax, std::abs(x[block + i]));
-                const float scale = f16_to_f32(f32_to_f16(amax / 127.0f));
+                const float scale = f16_to_f32(test::f32_to_f16(amax / 127.0f));
                 const float q = scale == 0 ? 0.0f : std::clamp(std::nearbyint(x[d] / scale), -127.0f, 127.0f);
                 ASSERT_EQ(stored, q * scale) << table->name << " token " << t << " dim " << d;
               }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/half.h"
+#include "support/narrow.h"
 
 namespace rill::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "support/narrow.h"
 #include "tensor/element_type.h"
-#include "tensor/half.h"
 #include "tensor/packed_matrix.h"
 
 namespace rill::test {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "support/narrow.h"
+
 namespace rill {
 namespace {
 
@@ -33,8 +35,8 @@ struct Format {
   float (*widen)(std::uint16_t);
   std::uint16_t (*narrow)(float);
 };
-constexpr Format kF16 = {10, 15, f16_to_f32, f32_to_f16};
-constexpr Format kBf16 = {7, 127, bf16_to_f32, f32_to_bf16};
+constexpr Format kF16 = {10, 15, f16_to_f32, test::f32_to_f16};
+constexpr Format kBf16 = {7, 127, bf16_to_f32, test::f32_to_bf16};
 
 class HalfTest : public testing::TestWithParam<Format> {};
 INSTANTIATE_TEST_SUITE_P(Formats, HalfTest, testing::Values(kF16, kBf16));
