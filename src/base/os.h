@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <utility>
 
 #include "rill/result.h"
 
@@ -17,8 +18,14 @@ class File {
  public:
   static Result<File> open(const std::filesystem::path& path);
 
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
+  File(File&& other) noexcept
+      : handle_(std::exchange(other.handle_, -1)), size_(other.size_), modified_(other.modified_) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(size_, other.size_);
+    std::swap(modified_, other.modified_);
+    return *this;
+  }
   ~File();
 
   std::uint64_t size() const noexcept { return size_; }  // bytes when it was opened

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <random>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 
@@ -52,16 +51,6 @@ Result<File> File::open(const std::filesystem::path& path) {
   file.size_ = static_cast<std::uint64_t>(status.st_size);
   file.modified_ = nanoseconds(status);
   return file;
-}
-
-File::File(File&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)), size_(other.size_), modified_(other.modified_) {}
-
-File& File::operator=(File&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(size_, other.size_);
-  std::swap(modified_, other.modified_);
-  return *this;
 }
 
 File::~File() {

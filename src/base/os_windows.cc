@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <random>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 
@@ -46,16 +45,6 @@ Result<File> File::open(const std::filesystem::path& path) {
   file.size_ = static_cast<std::uint64_t>(size.QuadPart);
   file.modified_ = static_cast<std::int64_t>(std::uint64_t{written.dwHighDateTime} << 32 | written.dwLowDateTime);
   return file;
-}
-
-File::File(File&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)), size_(other.size_), modified_(other.modified_) {}
-
-File& File::operator=(File&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(size_, other.size_);
-  std::swap(modified_, other.modified_);
-  return *this;
 }
 
 File::~File() {
