@@ -64,22 +64,15 @@ NodeId Parser::parse_conditional() {
   return value;
 }
 
-NodeId Parser::parse_or() {
-  const std::uint32_t at_line = line();
-  NodeId left = parse_and();
-  while (skip_name("or")) {
-    const NodeId right = parse_and();
-    left = add(NodeKind::logical_or, at_line, {left, right});
-  }
-  return left;
-}
+NodeId Parser::parse_or() { return parse_logical("or", NodeKind::logical_or, &Parser::parse_and); }
+NodeId Parser::parse_and() { return parse_logical("and", NodeKind::logical_and, &Parser::parse_not); }
 
-NodeId Parser::parse_and() {
+NodeId Parser::parse_logical(std::string_view name, NodeKind kind, NodeId (Parser::*parse_operand)()) {
   const std::uint32_t at_line = line();
-  NodeId left = parse_not();
-  while (skip_name("and")) {
-    const NodeId right = parse_not();
-    left = add(NodeKind::logical_and, at_line, {left, right});
+  NodeId left = (this->*parse_operand)();
+  while (skip_name(name)) {
+    const NodeId right = (this->*parse_operand)();
+    left = add(kind, at_line, {left, right});
   }
   return left;
 }

@@ -79,6 +79,8 @@ class Parser {
   NodeId parse_conditional();
   NodeId parse_or();
   NodeId parse_and();
+  // `name` between operands, grouped to the left.
+  NodeId parse_logical(std::string_view name, NodeKind kind, NodeId (Parser::*parse_operand)());
   NodeId parse_not();
   NodeId parse_compare();
   std::optional<Op> skip_comparison();
