@@ -1,4 +1,4 @@
-// One step of UTF-8 decoding, shared by everything that walks over text.
+// UTF-8 decoding, shared by everything that walks over text.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +43,16 @@ inline Character decode(std::string_view text, std::size_t position) noexcept {
     high = 0xBF;
   }
   return {code, length, Status::valid};
+}
+
+// Whether all of `text` is well-formed.
+inline bool is_valid(std::string_view text) noexcept {
+  for (std::size_t position = 0; position < text.size();) {
+    const Character character = decode(text, position);
+    if (character.status != Status::valid) return false;
+    position += character.length;
+  }
+  return true;
 }
 
 }  // namespace rill::utf8

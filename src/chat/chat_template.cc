@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "chat/parser.h"
 #include "chat/runtime.h"
-#include "chat/unicode.h"
 
 namespace rill {
 namespace {
@@ -26,15 +26,6 @@ Result<void> check_limits(const ChatTemplateLimits& limits) {
     return make_error(ErrorCode::invalid_argument, "recursion_depth = {} is not in 1..1000", limits.recursion_depth);
   }
   return {};
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < text.size();) {
-    const chat::CodePoint c = chat::decode(text, i);
-    if (c.value >= chat::kInvalid) return false;
-    i += c.length;
-  }
-  return true;
 }
 
 // Builds what the template sees of messages, tools and variables.
@@ -138,7 +129,7 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source, const ChatTemplat
       return make_error(ErrorCode::limit_exceeded, "chat template: {} bytes exceed the limit source_bytes = {}",
                         source.size(), limits.source_bytes);
     }
-    if (!is_utf8(source)) return make_error(ErrorCode::malformed, "chat template: it is not UTF-8");
+    if (!utf8::is_valid(source)) return make_error(ErrorCode::malformed, "chat template: it is not UTF-8");
     auto program = std::make_shared<chat::Program>();
     program->source = chat::normalize_lines(source);
     program->limits = limits;

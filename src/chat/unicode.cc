@@ -6,6 +6,8 @@
 #include <array>
 #include <iterator>
 
+#include "base/utf8.h"
+
 namespace rill::chat {
 namespace {
 
@@ -108,12 +110,9 @@ bool ends_word(std::string_view text, std::size_t offset, std::size_t length) no
 }  // namespace
 
 CodePoint decode(std::string_view text, std::size_t offset) noexcept {
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + offset);
-  if (bytes[0] < 0x80) return {bytes[0], 1};
-  utf8proc_int32_t value = 0;
-  const auto length = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - offset), &value);
-  if (length <= 0) return {kInvalid + bytes[0], 1};
-  return {static_cast<std::uint32_t>(value), static_cast<std::size_t>(length)};
+  const utf8::Character character = utf8::decode(text, offset);
+  if (character.status != utf8::Status::valid) return {kInvalid + static_cast<unsigned char>(text[offset]), 1};
+  return {character.code, character.length};
 }
 
 CodePoint decode_before(std::string_view text, std::size_t end) noexcept {

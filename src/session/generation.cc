@@ -64,15 +64,6 @@ class TimedHead final : public LogitsSource {
   mutable Duration spent_{};
 };
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const utf8::Character character = utf8::decode(text, at);
-    if (character.status != utf8::Status::valid) return false;
-    at += character.length;
-  }
-  return true;
-}
-
 Result<void> check_options(const GenerateOptions& options, std::size_t vocabulary) {
   if (options.context_policy != ContextPolicy::drop_oldest && (options.keep_tokens != 0 || options.drop_tokens != 0)) {
     return make_error(ErrorCode::invalid_argument, "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest",
@@ -88,7 +79,7 @@ Result<void> check_options(const GenerateOptions& options, std::size_t vocabular
   }
   for (std::size_t i = 0; i < options.stop_strings.size(); ++i) {
     // The output is UTF-8: anything else could only match inside a character.
-    if (!is_utf8(options.stop_strings[i])) return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
+    if (!utf8::is_valid(options.stop_strings[i])) return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
   }
   if (options.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
   return {};
