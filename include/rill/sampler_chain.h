@@ -61,10 +61,11 @@ class RILL_EXPORT SamplerChain {
   Result<Sample> sample(const LogitsSource& logits, const LogprobOptions& report);
 
   // History that penalties may count, not generated text. An error of a stage in this and in accept() is kept and
-  // returned by every sample() until reset().
+  // returned by status() and every sample() until reset().
   void observe(std::span<const Token> tokens);
   // The token that was generated, whether this chain chose it or not. Only this advances the state.
   void accept(Token token);
+  Result<void> status() const;
   // Undoes the last `count` accept calls. Error invalid_argument, and nothing changes, if there were fewer since the
   // last observe().
   Result<void> rollback(std::size_t count);

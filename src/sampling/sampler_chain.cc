@@ -160,6 +160,10 @@ void SamplerChain::accept(Token token) {
   update([token](ChainStage& stage) { return stage.accept(token); });
 }
 
+Result<void> SamplerChain::status() const {
+  return guarded([&]() -> Result<void> { return pending_ ? Result<void>(*pending_) : Result<void>(); });
+}
+
 Result<void> SamplerChain::rollback(std::size_t count) {
   if (count > accepted_) {
     return make_error(ErrorCode::invalid_argument, "rollback of {} tokens: {} were accepted since the last observe",

@@ -205,6 +205,7 @@ Result<GenerationResult> GenerationState::result() const {
     RILL_ASSIGN(const auto entry, session_->enter());
     if (refused_.load()) return Error{ErrorCode::busy, "the session was inside another call at the last step"};
     if (error_) return *error_;
+    RILL_TRY(chain_.status());  // the last token is followed by no sample() that would report it
     GenerationResult result = result_;
     if (phase_ != Phase::ended) result.finish_reason = FinishReason::cancelled;
     return result;

@@ -384,6 +384,33 @@ TEST(Generation, AnErrorOfAProcessorEndsTheAnswerNotTheSession) {
   EXPECT_EQ(session.length(), 0u);
 }
 
+// Refuses the n-th token.
+class Refusing final : public LogitsProcessor {
+ public:
+  explicit Refusing(int at) : left_(at) {}
+  Result<void> accept(Token) override {
+    if (--left_ > 0) return {};
+    return Error{ErrorCode::limit_exceeded, "its own limit"};
+  }
+  std::string describe() const override { return "refusing"; }
+  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<Refusing>(*this); }
+
+ private:
+  int left_;
+};
+
+TEST(Generation, ATokenThatAStageRefusesIsAnErrorTheLastOneToo) {
+  for (const int at : {1, 2, 3}) {
+    Session session = start();
+    Generation generation =
+        session.generate(some_tokens(5), {.max_tokens = 3, .chain = script({50}, {Refusing(at)})}).value();
+    int delivered = 0;
+    while (generation.next()) ++delivered;
+    EXPECT_EQ(delivered, at);
+    EXPECT_EQ(code_of(generation.result()), ErrorCode::limit_exceeded);
+  }
+}
+
 TEST(Generation, AClockThatThrowsIsAnError) {
   int calls = 0;
   for (int throw_at = 1; throw_at < 30; ++throw_at) {
