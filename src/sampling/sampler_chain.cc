@@ -11,9 +11,8 @@
 namespace rill {
 namespace {
 
-// Rows of the head are packed in groups of 16 that are read together, so asking for single rows pays only where they
-// are rarer than one in a group.
-constexpr std::size_t kRowsPerGroup = 16;
+// The head is read in groups of 16 rows, so that asking for single rows pays only where at most one in 16 is wanted.
+constexpr std::size_t kSparseness = 16;
 
 }  // namespace
 
@@ -74,7 +73,7 @@ Result<std::size_t> SamplerChain::ask_allowed(std::size_t vocabulary) {
 
 Result<void> SamplerChain::fill_candidates(const LogitsSource& logits, std::size_t allowed, bool full_head) {
   const std::size_t vocabulary = logits.vocabulary_size();
-  if (!full_head && allowed * kRowsPerGroup <= vocabulary) {
+  if (!full_head && allowed * kSparseness <= vocabulary) {
     std::vector<Token> ids;
     ids.reserve(allowed);
     allowed_.for_each([&ids](Token token) { ids.push_back(token); });
