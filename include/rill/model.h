@@ -92,6 +92,7 @@ class RILL_EXPORT Model {
 
   KvShape kv_shape() const;
 
+  // For the other parts of rill: outside of it the type is incomplete.
   const model::LoadedModel& loaded() const { return *loaded_; }
 
  private:

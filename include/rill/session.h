@@ -127,6 +127,7 @@ class RILL_EXPORT Session {
   Result<std::vector<std::vector<float>>> embed(std::string_view text, const EmbedOptions& options = {}) const;
   Result<std::vector<std::vector<float>>> embed(std::span<const Token> tokens, const EmbedOptions& options = {}) const;
 
+  // For the other parts of rill: outside of it the type is incomplete.
   const std::shared_ptr<session::SessionState>& state() const { return state_; }
 
  private:
