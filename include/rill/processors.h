@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct TokenBias {
 RILL_EXPORT Processor logit_bias(std::vector<TokenBias> biases);
 
 // Which tokens a penalty counts.
-enum class PenaltyScope {
+enum class PenaltyScope : std::uint8_t {
   generated,             // only accepted tokens
   prompt_and_generated,  // observed and accepted tokens
 };

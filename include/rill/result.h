@@ -1,6 +1,7 @@
 // The library's one error channel: every call that can fail returns a Result, which holds a value or an Error.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace rill {
 
-enum class ErrorCode {
+enum class ErrorCode : std::uint8_t {
   invalid_argument,    // an argument or option is out of its range
   not_found,           // a file, key or name does not exist
   io,                  // the operating system or a read callback reported a failure

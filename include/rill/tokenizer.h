@@ -31,14 +31,14 @@ enum class TokenKind : std::uint8_t {
   byte,          // one byte, for text that no piece covers
 };
 
-enum class AddSpecial {
+enum class AddSpecial : std::uint8_t {
   from_model,  // BOS and EOS as the file's metadata says
   never,
   always,  // BOS even where the metadata says no (an error if there is none); EOS as the metadata says
 };
 
 // What to do with text that no token can express.
-enum class Unencodable {
+enum class Unencodable : std::uint8_t {
   error,    // invalid_argument, naming the first such byte and its offset
   replace,  // each such character becomes U+FFFD (the unknown token where the vocabulary lacks U+FFFD, too)
 };

@@ -1,6 +1,7 @@
 // Functions on text that methods of str and filters share.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "chat/runtime.h"
@@ -15,7 +16,7 @@ Value replace_text(Runtime& runtime, const Text& text, const Text& from, const T
 // params[0]: the characters to strip, white space without them.
 Value strip_sides(Runtime& runtime, const Text& text, const Params& params, bool left, bool right);
 
-enum class Side { left, right, both };
+enum class Side : std::uint8_t { left, right, both };
 Value pad(Runtime& runtime, const Value& self, const Params& params, Side padded);
 
 // [begin, end) of a line, and where the next begins.

@@ -38,7 +38,7 @@ bool is_printable(std::uint32_t c) noexcept;   // what repr() leaves as it is
 bool is_identifier_start(std::uint32_t c) noexcept;
 bool is_identifier_part(std::uint32_t c) noexcept;
 
-enum class Casing { upper, lower, title };
+enum class Casing : std::uint8_t { upper, lower, title };
 // Appends the full mapping (one to three code points) of the code point at byte `offset` of `text`.
 void append_cased(std::string& out, std::string_view text, std::size_t offset, Casing casing);
 

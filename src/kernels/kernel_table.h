@@ -18,7 +18,7 @@
 namespace rill::kernels {
 
 // Tables of one class agree bit by bit. `sse4` has no fused multiply-add and so rounds differently.
-enum class NumericsClass { fma, sse4 };
+enum class NumericsClass : std::uint8_t { fma, sse4 };
 
 // Queries of one sequence at consecutive positions against one KV head and one span of 256 absolute positions.
 // The G query heads that share the KV head are neighbours in q.

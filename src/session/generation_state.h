@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +42,7 @@ class GenerationState {
   Spelled spelled() const;
 
  private:
-  enum class Phase { prompt, decode, ended };
+  enum class Phase : std::uint8_t { prompt, decode, ended };
 
   static Result<std::shared_ptr<GenerationState>> make(std::shared_ptr<SessionState> session, std::vector<Token> tokens, std::size_t prompt_begin,
                                  GenerateOptions options, Duration started, Duration tokenize);

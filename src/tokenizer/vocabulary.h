@@ -19,7 +19,7 @@ namespace rill::tokenizer {
 
 inline constexpr Token kNoToken = -1;
 
-enum class Algorithm {
+enum class Algorithm : std::uint8_t {
   byte_level_bpe,  // `tokenizer.ggml.model` = "gpt2"
   sentencepiece,   // "llama"
 };
