@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "rill/chat_template.h"
+#include "support/golden.h"
 
 namespace rill {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json read(const std::string& name) {
-  std::ifstream file(std::string(RILL_TEST_DATA_DIR "/golden/") + name);
-  return Json::parse(file);
-}
 
 std::string text_or(const Json& json, const char* key) { return json.value(key, std::string()); }
 
@@ -103,7 +97,7 @@ constexpr const char* kUnsupported[] = {
 };
 
 TEST(ChatGoldenTest, Snippets) {
-  const Json golden = read("chat_snippets.json");
+  const Json golden = test::read_golden<Json>("chat_snippets.json");
   RenderOptions options;
   options.variables = object_of(golden["variables"]);
   options.clock = clock_of_goldens;
@@ -119,7 +113,7 @@ TEST(ChatGoldenTest, Snippets) {
 }
 
 TEST(ChatGoldenTest, Templates) {
-  const Json golden = read("chat_templates.json");
+  const Json golden = test::read_golden<Json>("chat_templates.json");
   for (const Json& entry : golden["cases"]) {
     const std::string name = text_or(entry, "template");
     const auto& conversations = golden["conversations"];

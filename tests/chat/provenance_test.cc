@@ -1,11 +1,10 @@
 // Which bytes of the output count as the caller's.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "rill/chat_template.h"
+#include "support/golden.h"
 
 namespace rill {
 namespace {
@@ -192,8 +191,7 @@ TEST(ProvenanceTest, FieldsOfMessagesAndTools) {
 // Over all templates and conversations of the goldens: with contents made of letters that no template has, every one of
 // these letters in the output is untrusted, and what the template itself writes stays as it was.
 TEST(ProvenanceTest, ContentIsNeverTrusted) {
-  std::ifstream file(RILL_TEST_DATA_DIR "/golden/chat_templates.json");
-  const Json golden = Json::parse(file);
+  const auto golden = test::read_golden<Json>("chat_templates.json");
   std::size_t rendered = 0, found = 0;
   for (const auto& [name, source] : golden["templates"].items()) {
     const auto compiled = ChatTemplate::compile(source.get<std::string>()).value();

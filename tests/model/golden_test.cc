@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "rill/rill.h"
 #include "support/f32_copy.h"
+#include "support/golden.h"
 #include "support/real_models.h"
 
 namespace rill {
 namespace {
 
 using nlohmann::json;
-
-json golden(const std::string& name) {
-  std::ifstream file(std::string(RILL_TEST_DATA_DIR) + "/golden/" + name);
-  return json::parse(file);
-}
 
 struct Top {
   Token token;
@@ -36,6 +30,11 @@ double log_sum_exp(std::span<const float> logits) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - max);
   return max + std::log(sum);
+}
+
+Token greedy(const Session& session) {
+  const std::vector<float> logits = session.logits().all().value();
+  return static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
 // Kullback-Leibler over the listed ids and a bin for the rest, reference first. Each term is p log(p/q) - p + q, whose error is
@@ -70,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(RealModels, GoldenTest,
 TEST_P(GoldenTest, F32WeightsGiveTheReferencesLogits) {
   RILL_REQUIRE_MODEL(path, GetParam().model_file);
   const auto model = Model::load(test::f32_copy(open_file(path).value())).value();
-  const json prompts = golden(GetParam().golden_file).at("prompts");
+  const json prompts = test::read_golden(GetParam().golden_file).at("prompts");
   ASSERT_EQ(prompts.size(), 10u);
   for (const json& prompt : prompts) {
     SCOPED_TRACE(prompt["name"].get<std::string>());
@@ -91,8 +90,7 @@ TEST_P(GoldenTest, F32WeightsGiveTheReferencesLogits) {
 
     // A greedy continuation, as long as the reference's own choice is clear.
     for (const json& step : prompt["greedy"]) {
-      const std::vector<float> next = session.logits().all().value();
-      const auto best = static_cast<Token>(std::max_element(next.begin(), next.end()) - next.begin());
+      const Token best = greedy(session);
       if (step[1].get<double>() < 2e-3) break;
       ASSERT_EQ(best, step[0].get<Token>());
       session.feed(best).value();
@@ -105,7 +103,7 @@ TEST_P(GoldenTest, QuantisedWeightsStayNearTheReference) {
   RILL_REQUIRE_MODEL(path, GetParam().model_file);
   const auto model = Model::load(path).value();
   int flips = 0;
-  const json prompts = golden(GetParam().golden_file).at("prompts");
+  const json prompts = test::read_golden(GetParam().golden_file).at("prompts");
   ASSERT_EQ(prompts.size(), 10u);
   for (const json& prompt : prompts) {
     SCOPED_TRACE(prompt["name"].get<std::string>());
@@ -118,8 +116,7 @@ TEST_P(GoldenTest, QuantisedWeightsStayNearTheReference) {
 
     // Fed the reference's continuation, the best token is the reference's wherever its margin is wide.
     for (const json& step : prompt["greedy"]) {
-      const std::vector<float> next = session.logits().all().value();
-      const auto best = static_cast<Token>(std::max_element(next.begin(), next.end()) - next.begin());
+      const Token best = greedy(session);
       const double margin = step[1].get<double>();
       if (best != step[0].get<Token>()) {
         EXPECT_LE(margin, 0.8) << "token " << best << " instead of " << step[0];

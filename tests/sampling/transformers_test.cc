@@ -2,11 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "rill/sampling.h"
 #include "sampling/naive.h"
+#include "support/golden.h"
 
 namespace rill {
 namespace {
@@ -19,8 +18,7 @@ std::vector<Token> kept(Processor processor, const std::vector<float>& logits) {
 }
 
 TEST(TransformersTest, KeepsTheSameTokens) {
-  std::ifstream file(RILL_TEST_DATA_DIR "/golden/sampling.json");
-  const nlohmann::json golden = nlohmann::json::parse(file);
+  const auto golden = test::read_golden("sampling.json");
   ASSERT_EQ(golden["cases"].size(), 40u);
   for (const auto& one : golden["cases"]) {
     std::vector<float> logits;

@@ -1,9 +1,7 @@
 // The ids that the reference implementations give for random texts (tests/golden/make_tokenizer_differential.py).
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "support/golden.h"
 #include "tokenizer/create.h"
 #include "tokenizer/pre_tokenizer.h"
 
@@ -11,11 +9,6 @@ namespace rill::tokenizer {
 namespace {
 
 using Json = nlohmann::json;
-
-Json read_golden(const std::string& name) {
-  std::ifstream file(std::string(RILL_TEST_DATA_DIR) + "/golden/" + name);
-  return Json::parse(file);
-}
 
 FlatStrings strings(const Json& list) {
   FlatStrings result;
@@ -32,7 +25,7 @@ std::vector<std::size_t> piece_sizes(const PreTokenizer& pre_tokenizer, std::str
 }
 
 TEST(DifferentialTokens, ByteLevelBpeAgreesWithTokenizers) {
-  const Json golden = read_golden("tokenizer_bpe.json");
+  const Json golden = test::read_golden("tokenizer_bpe.json");
   VocabularyData data;
   data.tokens = strings(golden["tokens"]);
   data.merges = strings(golden["merges"]);
@@ -54,7 +47,7 @@ TEST(DifferentialTokens, ByteLevelBpeAgreesWithTokenizers) {
 TEST(DifferentialTokens, SentencePieceAgrees) {
   using enum TokenKind;
   constexpr TokenKind kKinds[] = {normal, normal, unknown, control, user_defined, unused, byte};  // by GGUF's number
-  for (const Json& golden : read_golden("tokenizer_sentencepiece.json").get<std::vector<Json>>()) {
+  for (const Json& golden : test::read_golden("tokenizer_sentencepiece.json").get<std::vector<Json>>()) {
     VocabularyData data;
     data.algorithm = Algorithm::sentencepiece;
     data.add_space_prefix = golden["space_prefix"];

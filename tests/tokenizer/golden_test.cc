@@ -1,11 +1,9 @@
 // The tokens that llama.cpp gives for 380 strings on two real models (tests/golden/tokenizer_*.json).
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "gguf/file.h"
 #include "rill/detokenizer.h"
+#include "support/golden.h"
 #include "support/real_models.h"
 #include "tokenizer/from_gguf.h"
 
@@ -15,8 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json golden_cases(const std::string& name) {
-  std::ifstream file(std::string(RILL_TEST_DATA_DIR) + "/golden/" + name);
-  return Json::parse(file)["cases"];
+  return test::read_golden(name)["cases"];
 }
 
 Tokenizer load(const std::filesystem::path& path) {
