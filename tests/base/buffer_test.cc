@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 
-// Read by the address sanitizer, which ends the program where an allocation fails unless told otherwise.
+// Read by the address and the thread sanitizer, which end the program where an allocation fails unless told otherwise.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
