@@ -18,8 +18,9 @@ struct ConversationOptions {
   RenderOptions render = {};  // tools, extra template variables, clock
 };
 
-// Keeps the sampled token ids of past answers, so that re-rendering never changes what the model has seen of itself, and
-// feeds only what differs from what the session holds. User text never forms control tokens. One thread at a time. Move-only.
+// Keeps the sampled token ids of past answers, so that re-rendering never changes what the model has seen of itself,
+// and feeds only what differs from what the session holds. User text never forms control tokens. One thread at a time.
+// Move-only.
 class RILL_EXPORT Conversation {
  public:
   // The session must be empty or belong to this conversation alone. Error if the model has no usable chat template.
@@ -29,8 +30,9 @@ class RILL_EXPORT Conversation {
   Conversation& operator=(Conversation&&) noexcept;
   ~Conversation();
 
-  // All messages so far, the last answer as far as it got. An answer that failed before its first token is no message. The next
-  // add, respond, say, pop or clear closes an answer that is still running; it is the caller's to step no further.
+  // All messages so far, the last answer as far as it got. An answer that failed before its first token is no message.
+  // The next add, respond, say, pop or clear closes an answer that is still running; it is the caller's to step no
+  // further.
   const std::vector<Message>& messages();
   Session& session();
 

@@ -18,8 +18,9 @@ enum class Pooling : std::uint8_t {
 };
 
 struct EmbedOptions {
-  std::optional<Pooling> pooling = std::nullopt;  // absent: what the model's file declares; an error if it declares none
-  bool normalize = true;                          // each vector to Euclidean length 1
+  // Absent: what the model's file declares; an error if it declares none.
+  std::optional<Pooling> pooling = std::nullopt;
+  bool normalize = true;  // each vector to Euclidean length 1
   AddSpecial add_special = AddSpecial::from_model;
   StopToken stop = {};
 };

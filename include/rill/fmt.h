@@ -1,4 +1,5 @@
-// Optional: fmt formatters for rill's error types. This header alone includes fmt, which the reader's own build provides.
+// Optional: fmt formatters for rill's error types. This header alone includes fmt, which the reader's own build
+// provides.
 #pragma once
 
 #include <fmt/format.h>

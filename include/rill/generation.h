@@ -27,12 +27,12 @@ class GenerationState;
 }
 
 enum class FinishReason : std::uint8_t {
-  end_token,         // the model ended; GenerationResult::end_token says with which
-  stop_string,       // GenerationResult::stop_string says which
+  end_token,    // the model ended; GenerationResult::end_token says with which
+  stop_string,  // GenerationResult::stop_string says which
   max_tokens,
-  context_full,      // ContextPolicy::stop, or no max_tokens and no room left
+  context_full,  // ContextPolicy::stop, or no max_tokens and no room left
   cancelled,
-  grammar_complete,  // an end token, where the chain's masks allowed nothing else; GenerationResult::end_token says which
+  grammar_complete,  // as end_token, where the chain's masks allowed nothing else
 };
 
 RILL_EXPORT const char* to_string(FinishReason reason) noexcept;
@@ -62,8 +62,8 @@ struct GenerateOptions {
   std::optional<std::size_t> max_tokens = std::nullopt;  // absent: until the window is full
   SamplingOptions sampling = {};
   std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
-  // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a control
-  // token stops at that token, whose text is in the output only with show_special.
+  // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a
+  // control token stops at that token, whose text is in the output only with show_special.
   std::vector<std::string> stop_strings = {};
   std::vector<Token> stop_tokens = {};                   // besides end_tokens
   std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's
@@ -79,8 +79,8 @@ struct GenerateOptions {
   std::function<void(std::size_t done, std::size_t total)> prefill_progress = {};
 };
 
-// What one step produced. `text` holds whole characters only; it is empty while a character or a possible stop string is
-// still open, and may hold text of earlier tokens.
+// What one step produced. `text` holds whole characters only; it is empty while a character or a possible stop string
+// is still open, and may hold text of earlier tokens.
 struct Chunk {
   std::string text;
   std::optional<Token> token;           // absent in the last chunk when it only delivers text that was held back
@@ -96,9 +96,9 @@ struct GenerationResult {
   Timings timings;
 };
 
-// The session then holds the prompt and the answer, but for the last token: a token is computed when its successor is wanted.
-// One thread at a time, together with its session. If the session is fed, truncated or generates anew in between, the next
-// step ends with stale_handle. Move-only.
+// The session then holds the prompt and the answer, but for the last token: a token is computed when its successor is
+// wanted. One thread at a time, together with its session. If the session is fed, truncated or generates anew in
+// between, the next step ends with stale_handle. Move-only.
 class RILL_EXPORT Generation {
  public:
   explicit Generation(std::shared_ptr<session::GenerationState> state);
@@ -108,9 +108,10 @@ class RILL_EXPORT Generation {
 
   // The next step, or nothing when the answer has ended, in whatever way: result() says how. The first call prefills.
   std::optional<Chunk> next();
-  // How the answer ended: an error, or what was made so far (a finished answer, or one cut off by calling this early, which
-  // counts as cancelled). Every error of next() is reported here: it has ended the answer, and the session holds what it held
-  // before that step. Only after `busy`, when the session was inside another call, next() may be called again.
+  // How the answer ended: an error, or what was made so far (a finished answer, or one cut off by calling this early,
+  // which counts as cancelled). Every error of next() is reported here: it has ended the answer, and the session holds
+  // what it held before that step. Only after `busy`, when the session was inside another call, next() may be called
+  // again.
   Result<GenerationResult> result() const;
   // Runs to the end.
   Result<GenerationResult> finish();

@@ -55,9 +55,9 @@ class JsonValue {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject> data_;
 };
 
-// Parses one JSON text. An integer that does not fit 64 bits becomes a double; of members with one name the last counts, in
-// the place of the first (as Python's json does). Errors: malformed with the byte offset, limit_exceeded beyond `max_depth`
-// nested containers.
+// Parses one JSON text. An integer that does not fit 64 bits becomes a double; of members with one name the last
+// counts, in the place of the first (as Python's json does). Errors: malformed with the byte offset, limit_exceeded
+// beyond `max_depth` nested containers.
 RILL_EXPORT Result<JsonValue> parse_json(std::string_view text, std::size_t max_depth = 100);
 
 }  // namespace rill

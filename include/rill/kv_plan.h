@@ -28,8 +28,8 @@ constexpr std::uint64_t kv_bytes_per_token(KvShape shape, KvType type) {
   return 0;
 }
 
-// Bytes of memory that the process may still take without swapping: what the machine has free and what its control groups leave.
-// 0 if unknown. Thread-safe.
+// Bytes of memory that the process may still take without swapping: what the machine has free and what its control
+// groups leave. 0 if unknown. Thread-safe.
 RILL_EXPORT std::uint64_t available_memory();
 
 }  // namespace rill

@@ -15,7 +15,8 @@ struct ToolCall {
 };
 
 // Plain data. A template sees it as a mapping with the keys `role`, `content` and, where they are not empty, `name`,
-// `tool_calls` (each {"type": "function", "id", "function": {"name", "arguments"}}), `tool_call_id` and those of `extra`.
+// `tool_calls` (each {"type": "function", "id", "function": {"name", "arguments"}}), `tool_call_id` and those of
+// `extra`.
 struct Message {
   std::string role;
   std::string content = "";

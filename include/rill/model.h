@@ -65,7 +65,8 @@ struct ModelInfo {
 // Thread-safe.
 class RILL_EXPORT Model {
  public:
-  // Loads a GGUF file; the first of a split set opens the others. Errors name file, key or tensor. On error nothing is kept.
+  // Loads a GGUF file; the first of a split set opens the others. Errors name file, key or tensor. On error nothing is
+  // kept.
   static Result<std::shared_ptr<const Model>> load(const std::filesystem::path& path, ModelOptions options = {});
   // `path` in UTF-8, on every platform.
   static Result<std::shared_ptr<const Model>> load(const std::string& path, ModelOptions options = {});

@@ -70,7 +70,7 @@ RILL_EXPORT Processor dry(DryOptions options);
 // Divides by a temperature > 0. For 0 use greedy().
 RILL_EXPORT Processor scale_temperature(float temperature);
 
-// Truncations: each keeps at least one candidate -----------------------------------------------------------------------
+// Truncations: each keeps at least one candidate ----------------------------------------------------------------------
 
 RILL_EXPORT Processor keep_top_k(int k);           // the k best; 0 and -1 are off
 RILL_EXPORT Processor keep_top_p(float p);         // 0 < p <= 1; 1 is off
@@ -78,14 +78,15 @@ RILL_EXPORT Processor keep_min_p(float p);         // 0 <= p <= 1: those with at
 RILL_EXPORT Processor keep_typical(float p);       // 0 < p <= 1; 1 is off (Meister et al., 2022)
 RILL_EXPORT Processor keep_top_n_sigma(float n);   // >= 0; 0 is off: at most n deviations below the best (Tang, 2024)
 
-// "Exclude top choices": with `probability`, removes all candidates of at least `threshold` but the least likely of them.
+// "Exclude top choices": with `probability`, removes all candidates of at least `threshold` but the least likely of
+// them.
 struct XtcOptions {
   float probability = 0.0f;  // 0 <= probability <= 1; 0 is off
   float threshold = 0.1f;    // 0 < threshold <= 1; above 0.5 never two candidates reach it
 };
 RILL_EXPORT Processor xtc(const XtcOptions& options);
 
-// Samplers -------------------------------------------------------------------------------------------------------------
+// Samplers ------------------------------------------------------------------------------------------------------------
 
 // The highest logit; of equal ones the lowest id.
 RILL_EXPORT Sampler greedy();

@@ -54,8 +54,8 @@ class RILL_EXPORT ErrorException : public std::runtime_error {
   Error error_;
 };
 
-// Holds a T or an Error; the member names are those of std::expected. Not thread-safe by itself. A temporary Result hands its
-// value out as a value, not as a reference into itself, so that `for (x : f().value())` does not dangle.
+// Holds a T or an Error; the member names are those of std::expected. Not thread-safe by itself. A temporary Result
+// hands its value out as a value, not as a reference into itself, so that `for (x : f().value())` does not dangle.
 template <typename T>
 class [[nodiscard]] Result {
  public:

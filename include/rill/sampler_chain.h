@@ -73,7 +73,8 @@ class RILL_EXPORT SamplerChain {
   void reset();
   SamplerChain clone() const { return *this; }
 
-  // What the masks allowed in the last sample(): every token where there are none, and no vocabulary at all before the first.
+  // What the masks allowed in the last sample(): every token where there are none, and no vocabulary at all before the
+  // first.
   const TokenSet& allowed() const { return allowed_; }
 
   // One line for each stage in the order of application, the sampler last.

@@ -52,8 +52,8 @@ struct FeedOptions {
 class Logits;
 RILL_EXPORT Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out);
 
-// Handle to the LM head over one kept position. Computes when asked; invalid (stale_handle) after the session's next feed or
-// truncate, or its end. One thread at a time, together with its session.
+// Handle to the LM head over one kept position. Computes when asked; invalid (stale_handle) after the session's next
+// feed or truncate, or its end. One thread at a time, together with its session.
 class RILL_EXPORT Logits final : public LogitsSource {
  public:
   Logits(std::weak_ptr<session::SessionState> session, std::uint64_t epoch, std::size_t kept_index);
@@ -75,9 +75,10 @@ class RILL_EXPORT Logits final : public LogitsSource {
   std::size_t kept_index_;
 };
 
-// One thread at a time: a call that returns a Result, made while another is running (on another thread, or from a callback of
-// that call), is `busy` and changes nothing; the others must not be made then. What the caller's own callbacks throw comes back
-// as callback_failed, with the session as it was. Move-only; a moved-from session may only be assigned or destroyed.
+// One thread at a time: a call that returns a Result, made while another is running (on another thread, or from a
+// callback of that call), is `busy` and changes nothing; the others must not be made then. What the caller's own
+// callbacks throw comes back as callback_failed, with the session as it was. Move-only; a moved-from session may only
+// be assigned or destroyed.
 class RILL_EXPORT Session {
  public:
   static Result<Session> create(std::shared_ptr<const Model> model, SessionOptions options = {});
@@ -96,8 +97,8 @@ class RILL_EXPORT Session {
   std::span<const Token> tokens() const;  // those held; valid until the next call that changes the session
   std::uint64_t kv_bytes() const;      // held by the pages of this session, shared ones included
 
-  // Appends tokens: computes their keys, values and hidden states. All or nothing: on error or stop the session is as it was.
-  // invalid_argument: no tokens, or an id outside the vocabulary. context_full: more than context_left().
+  // Appends tokens: computes their keys, values and hidden states. All or nothing: on error or stop the session is as
+  // it was. invalid_argument: no tokens, or an id outside the vocabulary. context_full: more than context_left().
   Result<void> feed(std::span<const Token> tokens, const FeedOptions& options = {});
   Result<void> feed(Token token);
 
@@ -105,8 +106,8 @@ class RILL_EXPORT Session {
   Result<Logits> logits(std::size_t kept_index) const;
   Logits logits() const;
 
-  // Keeps the first `length` tokens; with length() itself nothing changes. window_evicted: a sliding window no longer holds what would be needed; with refill, the
-  // session re-feeds its own tokens instead.
+  // Keeps the first `length` tokens; with length() itself nothing changes. window_evicted: a sliding window no longer
+  // holds what would be needed; with refill, the session re-feeds its own tokens instead.
   struct TruncateOptions {
     bool refill = false;
   };
@@ -116,7 +117,8 @@ class RILL_EXPORT Session {
   // A second session with the same tokens, sharing the pages that both hold until one of them writes.
   Result<Session> fork() const;
 
-  // Natural log-probability of each of tokens[1..], given those before it and nothing else; the session is left as it was.
+  // Natural log-probability of each of tokens[1..], given those before it and nothing else; the session is left as it
+  // was.
   Result<std::vector<float>> score(std::span<const Token> tokens, const StopToken& stop = {}) const;
 
   // Starts an answer. The prompt is appended to what the session holds; the work is done in Generation::next().
@@ -141,12 +143,12 @@ struct FeedItem {
   Keep keep = {};
 };
 
-// Feeds several sessions of one model and KV type in common forward passes: one read of the weights serves them all. All or nothing for
-// all of them. invalid_argument: a session twice, or sessions of different models.
+// Feeds several sessions of one model and KV type in common forward passes: one read of the weights serves them all.
+// All or nothing for all of them. invalid_argument: a session twice, or sessions of different models.
 RILL_EXPORT Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop = {});
 
-// Writes all logits of each handle, [logits.size(), vocabulary_size], with the bits that all() gives: one read of the head
-// serves them all. The handles may be of several sessions, of one model, and of several positions of a session.
+// Writes all logits of each handle, [logits.size(), vocabulary_size], with the bits that all() gives: one read of the
+// head serves them all. The handles may be of several sessions, of one model, and of several positions of a session.
 // invalid_argument: no handle, sessions of different models, or `out` of another size.
 RILL_EXPORT Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out);
 

@@ -36,10 +36,12 @@ bool in_list(const std::string& list, unsigned cpu) {
   return false;
 }
 
-fs::path cpu_folder(const fs::path& root, unsigned cpu) { return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)); }
+fs::path cpu_folder(const fs::path& root, unsigned cpu) {
+  return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu));
+}
 
-// Intel's hybrid processors list their performance cores; Arm systems give each CPU a capacity. Maximum frequencies decide
-// nothing: they differ between equal cores of a desktop processor.
+// Intel's hybrid processors list their performance cores; Arm systems give each CPU a capacity. Maximum frequencies
+// decide nothing: they differ between equal cores of a desktop processor.
 std::vector<unsigned> performance_cpus(std::span<const unsigned> allowed, const fs::path& root) {
   const std::string hybrid = first_line(root / "sys/devices/cpu_core/cpus");
   std::vector<unsigned> capacity;
@@ -66,7 +68,8 @@ std::size_t physical_cores(const std::vector<unsigned>& cpus, const fs::path& ro
   return cores.size();
 }
 
-// CPUs' worth of time that one control group grants, if it limits it: "quota period" in version 2, two files in version 1.
+// CPUs' worth of time that one control group grants, if it limits it: "quota period" in version 2, two files in
+// version 1.
 std::optional<double> quota(const fs::path& group) {
   std::istringstream text(first_line(group / "cpu.max") + " " + first_line(group / "cpu.cfs_quota_us") + " " +
                           first_line(group / "cpu.cfs_period_us"));

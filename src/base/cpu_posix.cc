@@ -34,7 +34,8 @@ std::vector<unsigned> allowed_cpus() {
 #if defined(__APPLE__)
   int performance_cores = 0;
   std::size_t size = sizeof(performance_cores);
-  if (::sysctlbyname("hw.perflevel0.physicalcpu", &performance_cores, &size, nullptr, 0) == 0 && performance_cores > 0) {
+  if (::sysctlbyname("hw.perflevel0.physicalcpu", &performance_cores, &size, nullptr, 0) == 0 &&
+      performance_cores > 0) {
     count = static_cast<unsigned>(performance_cores);
   }
 #endif

@@ -48,8 +48,10 @@ auto guarded(Body&& body) -> decltype(body()) {
 #define RILL_CONCAT_INNER(a, b) a##b
 #define RILL_CONCAT(a, b) RILL_CONCAT_INNER(a, b)
 
-// RILL_ASSIGN(auto x, expression): `x` is the value of `expression`, or its error is returned from the enclosing function.
-#define RILL_ASSIGN(declaration, expression) RILL_ASSIGN_INNER(RILL_CONCAT(rill_result_, __LINE__), declaration, expression)
+// RILL_ASSIGN(auto x, expression): `x` is the value of `expression`, or its error is returned from the enclosing
+// function.
+#define RILL_ASSIGN(declaration, expression) \
+  RILL_ASSIGN_INNER(RILL_CONCAT(rill_result_, __LINE__), declaration, expression)
 #define RILL_ASSIGN_INNER(name, declaration, expression)      \
   auto name = (expression);                                   \
   if (!name) return ::rill::Error(std::move(name).error());   \

@@ -1,4 +1,5 @@
-// The floating-point mode that all arithmetic of rill expects: round to nearest even, denormals kept, exceptions masked.
+// The floating-point mode that all arithmetic of rill expects: round to nearest even, denormals kept, exceptions
+// masked.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@
 
 namespace rill {
 
-// Sets the default mode for its lifetime and restores the thread's own after: one library linked with -ffast-math turns on
-// flush-to-zero in every thread that the process starts. Arithmetic belongs in functions that are called inside the scope,
-// through a pointer or in another file: compilers do not order floating-point operations against the change of mode.
+// Sets the default mode for its lifetime and restores the thread's own after: one library linked with -ffast-math turns
+// on flush-to-zero in every thread that the process starts. Arithmetic belongs in functions that are called inside the
+// scope, through a pointer or in another file: compilers do not order floating-point operations against the change of
+// mode.
 class ScopedFloatMode {
  public:
   ScopedFloatMode() noexcept : saved_(read()) {

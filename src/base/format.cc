@@ -5,6 +5,8 @@
 
 namespace rill {
 
-std::string format_arguments(fmt::string_view format, fmt::format_args arguments) { return fmt::vformat(format, arguments); }
+std::string format_arguments(fmt::string_view format, fmt::format_args arguments) {
+  return fmt::vformat(format, arguments);
+}
 
 }  // namespace rill

@@ -9,7 +9,8 @@ namespace {
 
 template <typename Table>
 const Builtin* find_in(const Table& table, std::string_view name) noexcept {
-  const auto found = std::find_if(std::begin(table), std::end(table), [name](const Builtin& b) { return b.name == name; });
+  const auto found =
+      std::find_if(std::begin(table), std::end(table), [name](const Builtin& b) { return b.name == name; });
   return found != std::end(table) ? &*found : nullptr;
 }
 
@@ -24,7 +25,8 @@ Value range(Runtime& runtime, const Value&, const Params& params) {
   if (up ? range->start < range->stop : range->start > range->stop) {
     const auto low = static_cast<std::uint64_t>(up ? range->start : range->stop);
     const auto high = static_cast<std::uint64_t>(up ? range->stop : range->start);
-    const std::uint64_t pace = up ? static_cast<std::uint64_t>(range->step) : 0 - static_cast<std::uint64_t>(range->step);
+    const std::uint64_t pace =
+        up ? static_cast<std::uint64_t>(range->step) : 0 - static_cast<std::uint64_t>(range->step);
     const std::uint64_t count = (high - low - 1) / pace + 1;
     const std::size_t limit = runtime.budget().limits().range_items;
     if (count > limit) Budget::exceeded("range_items", limit);
@@ -274,7 +276,8 @@ Missing missing_method(Kind kind, std::string_view name) noexcept {
     case Kind::integer:
     case Kind::real:
       unsupported =
-          "real imag numerator denominator conjugate bit_length bit_count as_integer_ratio to_bytes from_bytes is_integer "
+          "real imag numerator denominator conjugate bit_length bit_count as_integer_ratio to_bytes from_bytes "
+          "is_integer "
           "hex fromhex";
       break;
     case Kind::range: unsupported = "start stop step index count"; break;

@@ -76,7 +76,8 @@ class Importer {
     if (!message.tool_call_id.empty()) add(*dict, "tool_call_id", heap_.string(message.tool_call_id, true));
     for (const JsonMember& member : message.extra) {
       if (std::find(std::begin(kFields), std::end(kFields), member.name) != std::end(kFields)) {
-        chat::fail(ErrorCode::invalid_argument, "message {}: extra field '{}' is a field of its own", index, member.name);
+        chat::fail(ErrorCode::invalid_argument, "message {}: extra field '{}' is a field of its own", index,
+                   member.name);
       }
       dict->items.emplace_back(heap_.string(member.name, true), import(member.value));
     }
@@ -84,7 +85,9 @@ class Importer {
   }
 
  private:
-  void add(Dict& dict, std::string_view name, const Value& value) { dict.items.emplace_back(heap_.string(name), value); }
+  void add(Dict& dict, std::string_view name, const Value& value) {
+    dict.items.emplace_back(heap_.string(name), value);
+  }
 
   Value import(const ToolCall& call, std::size_t index) {
     const auto arguments = parse_json(call.arguments);

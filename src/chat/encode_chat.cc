@@ -3,7 +3,8 @@
 
 namespace rill {
 
-Result<std::vector<Token>> encode_chat(const Tokenizer& tokenizer, const RenderedPrompt& prompt, Unencodable unencodable) {
+Result<std::vector<Token>> encode_chat(const Tokenizer& tokenizer, const RenderedPrompt& prompt,
+                                       Unencodable unencodable) {
   return guarded([&]() -> Result<std::vector<Token>> {
     RILL_ASSIGN(std::vector<Token> tokens, tokenizer.encode_rendered(prompt.text, prompt.untrusted, unencodable));
     if (!tokenizer.adds_bos()) return tokens;

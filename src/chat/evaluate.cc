@@ -73,7 +73,9 @@ Value Runtime::sign(const Node& n) {
   const Value operand = evaluate(n.kids[0]);
   if (operand.is(Kind::undefined)) undefined_error(operand);
   if (!operand.is_number()) fail(ErrorCode::malformed, "bad operand type for unary sign: '{}'", type_name(operand));
-  if (operand.is(Kind::real)) return Value::of(n.kind == NodeKind::negate ? -operand.real : operand.real, operand.untrusted);
+  if (operand.is(Kind::real)) {
+    return Value::of(n.kind == NodeKind::negate ? -operand.real : operand.real, operand.untrusted);
+  }
   const std::int64_t value = operand.as_integer();
   if (n.kind == NodeKind::positive) return Value::of(value, operand.untrusted);
   if (value == std::numeric_limits<std::int64_t>::min()) fail(ErrorCode::unsupported, "an integer exceeds 64 bits");
@@ -134,13 +136,17 @@ Args Runtime::arguments(const Node& n) {
   const std::size_t end = n.kids.size() - spreads;
   const std::size_t first_named = end - n.names.size();
   for (std::size_t i = 1; i < first_named; ++i) args.positional.push_back(evaluate(n.kids[i]));
-  for (std::size_t i = first_named; i < end; ++i) args.named.emplace_back(n.names[i - first_named], evaluate(n.kids[i]));
+  for (std::size_t i = first_named; i < end; ++i) {
+    args.named.emplace_back(n.names[i - first_named], evaluate(n.kids[i]));
+  }
   if (n.spread_list) {
     for (const Value& value : items(evaluate(n.kids[end]))) args.positional.push_back(value);
   }
   if (n.spread_dict) {
     const Value dict = evaluate(n.kids.back());
-    if (!dict.is(Kind::dict)) fail(ErrorCode::malformed, "argument after ** must be a mapping, not {}", type_name(dict));
+    if (!dict.is(Kind::dict)) {
+      fail(ErrorCode::malformed, "argument after ** must be a mapping, not {}", type_name(dict));
+    }
     for (const auto& [key, value] : dict.dict().items) {
       if (!key.is(Kind::string)) fail(ErrorCode::malformed, "keywords must be strings");
       args.named.emplace_back(key.view(), value);

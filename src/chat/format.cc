@@ -73,8 +73,10 @@ std::string with_commas(std::string digits) {
 }
 
 void add_number(Builder& out, const Spec& spec, const Value& value) {
-  const bool as_real = value.is(Kind::real) || (spec.type != 0 && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos);
-  const bool negative = as_real ? std::signbit(value.as_real()) && !std::isnan(value.as_real()) : value.as_integer() < 0;
+  const bool as_real =
+      value.is(Kind::real) || (spec.type != 0 && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos);
+  const bool negative =
+      as_real ? std::signbit(value.as_real()) && !std::isnan(value.as_real()) : value.as_integer() < 0;
   std::string digits;
   if (as_real) {
     digits = real_digits(std::fabs(value.as_real()), spec);
@@ -134,7 +136,8 @@ class PercentFormatter {
       i = mark;
       if (i < text.size()) directive(i);
     }
-    if (!used_name_ && next_ < args_.positional.size() && !(args_.positional.size() == 1 && args_.positional[0].is(Kind::dict))) {
+    if (!used_name_ && next_ < args_.positional.size() &&
+        !(args_.positional.size() == 1 && args_.positional[0].is(Kind::dict))) {
       fail(ErrorCode::malformed, "not all arguments converted during string formatting");
     }
     return runtime_.heap().string(out_.take());
@@ -198,20 +201,28 @@ class PercentFormatter {
   void convert(Spec spec, bool zero, const Value& value) {
     if (spec.align == 0) spec.align = '>';
     const char type = spec.type;
-    if (type == 's' || type == 'r') return add_text(out_, spec, type == 's' ? to_string(runtime_.heap(), value) : repr(runtime_, value));
+    if (type == 's' || type == 'r') {
+      return add_text(out_, spec, type == 's' ? to_string(runtime_.heap(), value) : repr(runtime_, value));
+    }
     if (type == 'c') {
-      if (!value.is(Kind::string) || count_code_points(value.view()) != 1) fail(ErrorCode::malformed, "%c requires a char");
+      if (!value.is(Kind::string) || count_code_points(value.view()) != 1) {
+        fail(ErrorCode::malformed, "%c requires a char");
+      }
       return add_text(out_, spec, value);
     }
     const bool integral = type == 'd' || type == 'i' || type == 'u' || type == 'x' || type == 'X' || type == 'o';
     if (!integral && std::string_view("eEfFgG").find(type) == std::string_view::npos) {
       fail(ErrorCode::malformed, "unsupported format character '{}'", type);
     }
-    if (!value.is_number()) fail(ErrorCode::malformed, "%{} format: a number is required, not {}", type, type_name(value));
+    if (!value.is_number()) {
+      fail(ErrorCode::malformed, "%{} format: a number is required, not {}", type, type_name(value));
+    }
     if (zero && spec.align != '<') spec.align = '=', spec.fill = Text{"0", {}};
     if (!integral) return add_number(out_, spec, value);
     const bool truncates = type == 'd' || type == 'i' || type == 'u';
-    if (value.is(Kind::real) && !truncates) fail(ErrorCode::malformed, "%{} format: an integer is required, not float", type);
+    if (value.is(Kind::real) && !truncates) {
+      fail(ErrorCode::malformed, "%{} format: an integer is required, not float", type);
+    }
     if (truncates) spec.type = 'd';
     const std::size_t digits = spec.precision.value_or(0);
     spec.precision.reset();
@@ -351,7 +362,9 @@ class BraceFormatter {
     if (begin == end) return write_string(out_, value);
     Spec spec = parse_spec(begin, end);
     if (value.is(Kind::string)) {
-      if (spec.type != 0 && spec.type != 's') fail(ErrorCode::malformed, "Unknown format code '{}' for a string", spec.type);
+      if (spec.type != 0 && spec.type != 's') {
+        fail(ErrorCode::malformed, "Unknown format code '{}' for a string", spec.type);
+      }
       if (spec.align == '=') fail(ErrorCode::malformed, "'=' alignment not allowed in string format specifier");
       return add_text(out_, spec, value);
     }
@@ -385,14 +398,17 @@ Value brace_format(Runtime& runtime, const Text& format, const Args& args) {
 Value strftime_now(Runtime& runtime, const Value&, const Params& params) {
   static constexpr std::array<const char*, 7> kDays{"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                     "Thursday", "Friday", "Saturday"};
-  static constexpr std::array<const char*, 12> kMonths{"January", "February", "March",     "April",   "May",      "June",
-                                                       "July",    "August",   "September", "October", "November", "December"};
+  static constexpr std::array<const char*, 12> kMonths{"January",   "February", "March",    "April",
+                                                       "May",       "June",     "July",     "August",
+                                                       "September", "October",  "November", "December"};
   const std::tm now = runtime.clock()();
   const Text& format = params.text(0);
   const std::string_view day = kDays[static_cast<std::size_t>(std::clamp(now.tm_wday, 0, 6))];
   const std::string_view month = kMonths[static_cast<std::size_t>(std::clamp(now.tm_mon, 0, 11))];
   const int hour12 = now.tm_hour % 12 == 0 ? 12 : now.tm_hour % 12;
-  const auto number = [](int value, bool padded) { return padded ? rill::format("{:02}", value) : rill::format("{}", value); };
+  const auto number = [](int value, bool padded) {
+    return padded ? rill::format("{:02}", value) : rill::format("{}", value);
+  };
   Builder out(runtime.budget());
   for (std::size_t i = 0; i < format.bytes.size(); ++i) {
     if (format.bytes[i] != '%') {

@@ -18,7 +18,8 @@ int digit_value(char c) noexcept {
   return lowered >= 'a' && lowered <= 'f' ? lowered - 'a' + 10 : 99;
 }
 
-// The end of a run of digits of `base`, single underscores between them, that starts at `begin`; `begin` if there is none.
+// The end of a run of digits of `base`, single underscores between them, that starts at `begin`; `begin` if there is
+// none.
 std::size_t digits_end(std::string_view text, std::size_t begin, int base) noexcept {
   std::size_t i = begin;
   while (i < text.size()) {
@@ -89,8 +90,8 @@ std::size_t Lexer::match_raw(std::string_view word, std::size_t tag) const noexc
   return closes ? i : std::string_view::npos;
 }
 
-// The text from `begin` to the tag, without the white space that the tag takes: all of it for `-`; what stands between the
-// line's start and a block or comment tag otherwise, unless the sign is `+`.
+// The text from `begin` to the tag, without the white space that the tag takes: all of it for `-`; what stands between
+// the line's start and a block or comment tag otherwise, unless the sign is `+`.
 std::string_view Lexer::strip_before_tag(std::size_t begin, std::size_t tag, bool is_print) const noexcept {
   const std::string_view text = source_.substr(begin, tag - begin);
   const char sign = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
@@ -325,8 +326,9 @@ void Lexer::decode_escape(std::string_view body, std::size_t& i, std::string& ou
 }
 
 void Lexer::lex_operator(Lexeme& out) {
-  static constexpr std::string_view kOperators[] = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-                                                    "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+  static constexpr std::string_view kOperators[] = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "/",
+                                                    "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                                    ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
   const auto found = std::find_if(std::begin(kOperators), std::end(kOperators), [this](auto op) { return at(op); });
   if (found == std::end(kOperators)) error(offset_, "unexpected character");
   const char c = found->front();

@@ -11,7 +11,9 @@
 
 namespace rill::chat {
 
-enum class LexemeKind : std::uint8_t { end, data, block_begin, block_end, print_begin, print_end, name, string, integer, real, op };
+enum class LexemeKind : std::uint8_t {
+  end, data, block_begin, block_end, print_begin, print_end, name, string, integer, real, op,
+};
 
 struct Lexeme {
   LexemeKind kind = LexemeKind::end;

@@ -14,13 +14,15 @@ struct BinaryOp {
   int level = 0;  // of the binary ones: a higher level binds tighter
 };
 // All of them group to the left, ** too.
-constexpr BinaryOp kBinary[] = {{"+", Op::add, 1},    {"-", Op::subtract, 1},      {"~", Op::concat, 2}, {"*", Op::multiply, 3},
-                                {"/", Op::divide, 3}, {"//", Op::floor_divide, 3}, {"%", Op::modulo, 3}, {"**", Op::power, 4}};
+constexpr BinaryOp kBinary[] = {{"+", Op::add, 1},      {"-", Op::subtract, 1}, {"~", Op::concat, 2},
+                                {"*", Op::multiply, 3}, {"/", Op::divide, 3},   {"//", Op::floor_divide, 3},
+                                {"%", Op::modulo, 3},   {"**", Op::power, 4}};
 constexpr BinaryOp kCompare[] = {{"==", Op::equal},      {"!=", Op::not_equal}, {"<", Op::less},
                                  {"<=", Op::less_equal}, {">", Op::greater},    {">=", Op::greater_equal}};
 
 const BinaryOp* find_op(std::span<const BinaryOp> table, std::string_view text) noexcept {
-  const auto found = std::find_if(table.begin(), table.end(), [text](const BinaryOp& entry) { return entry.text == text; });
+  const auto found =
+      std::find_if(table.begin(), table.end(), [text](const BinaryOp& entry) { return entry.text == text; });
   return found != table.end() ? &*found : nullptr;
 }
 
@@ -343,8 +345,8 @@ NodeId Parser::parse_test(NodeId input) {
   if (find_test(node.text) == nullptr) {
     error_at(offset, ErrorCode::unsupported, format("the test '{}' is unsupported", node.text));
   }
-  const bool starts_argument = at(LexemeKind::string) || at(LexemeKind::integer) || at(LexemeKind::real) || at_op("[") ||
-                               at_op("{") ||
+  const bool starts_argument = at(LexemeKind::string) || at(LexemeKind::integer) || at(LexemeKind::real) ||
+                               at_op("[") || at_op("{") ||
                                (at(LexemeKind::name) && !at_name("else") && !at_name("or") && !at_name("and"));
   if (at_op("(")) {
     parse_arguments(node);

@@ -145,7 +145,7 @@ NodeId Parser::parse_statement() {
     advance();
     return add(tag == "break" ? NodeKind::break_loop : NodeKind::continue_loop, at_line, {});
   }
-  if (tag == "generation") {  // Hugging Face's mark around what the assistant wrote; a scope of its own, as a call block
+  if (tag == "generation") {  // Hugging Face's mark around what the assistant wrote: a scope, as a call block is
     advance();
     const std::size_t loops = std::exchange(loop_depth_, 0);
     const NodeId body = parse_body({"endgeneration"});

@@ -43,7 +43,8 @@ void write_quoted(Builder& out, const Text& text) {
   out.add(std::string_view(&quote, 1), tainted);
 }
 
-void write_items(Builder& out, const Sequence& sequence, std::string_view open, std::string_view close, bool untrusted) {
+void write_items(Builder& out, const Sequence& sequence, std::string_view open, std::string_view close,
+                 bool untrusted) {
   out.add(open, untrusted);
   bool first = true;
   for (const Value& item : sequence.items) {

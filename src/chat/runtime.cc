@@ -185,7 +185,8 @@ Value Runtime::call_macro(const Macro& macro, const Args& args) {
   Scope* scope = new_scope(macro.scope);
   std::vector<std::pair<std::string, Value>> named = args.named;
   const auto take = [&named](std::string_view name) -> std::optional<Value> {
-    const auto found = std::find_if(named.begin(), named.end(), [name](const auto& entry) { return entry.first == name; });
+    const auto found =
+        std::find_if(named.begin(), named.end(), [name](const auto& entry) { return entry.first == name; });
     if (found == named.end()) return std::nullopt;
     const Value value = found->second;
     named.erase(found);

@@ -123,7 +123,8 @@ Value unique(Runtime& runtime, const Value& self, const Params& params) {
   for (const Value& item : runtime.items(self)) {
     const Value key = sort_key(runtime, item, params[1], params.flag(0));
     if (key.is(Kind::list) || key.is(Kind::dict)) fail(ErrorCode::malformed, "unhashable type: '{}'", type_name(key));
-    const bool seen = std::any_of(keys.begin(), keys.end(), [&](const Value& k) { return equal(runtime.budget(), k, key); });
+    const bool seen =
+        std::any_of(keys.begin(), keys.end(), [&](const Value& k) { return equal(runtime.budget(), k, key); });
     if (seen) continue;
     keys.push_back(key);
     items.push_back(item);
@@ -298,7 +299,9 @@ bool drop_underscores(std::string_view text, std::string& out) {
       out.push_back(text[i]);
       continue;
     }
-    const auto alphanumeric = [&](std::size_t k) { return k < text.size() && std::isalnum(static_cast<unsigned char>(text[k])); };
+    const auto alphanumeric = [&](std::size_t k) {
+      return k < text.size() && std::isalnum(static_cast<unsigned char>(text[k]));
+    };
     if (i == 0 || !alphanumeric(i - 1) || !alphanumeric(i + 1)) return false;
   }
   return true;

@@ -14,7 +14,9 @@ Value title_filter(Runtime& runtime, const Value& self, const Params&) {
   bool starts = true, separator_before = false;
   for (std::size_t i = 0; i < text.bytes.size();) {
     const CodePoint c = decode(text.bytes, i);
-    const bool separates = is_space(c.value) || (c.value < 0x80 && std::string_view("-({[<").find(static_cast<char>(c.value)) != std::string_view::npos);
+    const bool separates =
+        is_space(c.value) ||
+        (c.value < 0x80 && std::string_view("-({[<").find(static_cast<char>(c.value)) != std::string_view::npos);
     if (separates != separator_before) starts = true;
     add_cased(out, text, i, c.length, starts ? Casing::upper : Casing::lower);
     starts = false;

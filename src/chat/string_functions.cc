@@ -79,7 +79,8 @@ Value replace_text(Runtime& runtime, const Text& text, const Text& from, const T
       done += length;
     }
   } else {
-    for (std::size_t at = bytes.find(from.bytes); at != std::string::npos && left > 0; at = bytes.find(from.bytes, done), --left) {
+    for (std::size_t at = bytes.find(from.bytes); at != std::string::npos && left > 0;
+         at = bytes.find(from.bytes, done), --left) {
       out.add(text, done, at).add(to);
       done = at + from.bytes.size();
     }
@@ -114,7 +115,9 @@ Value pad(Runtime& runtime, const Value& self, const Params& params, Side padded
   const auto size = static_cast<std::int64_t>(length(runtime.budget(), self));
   const auto total = static_cast<std::size_t>(std::max<std::int64_t>(width - size, 0));
   // Python's str.center puts the odd one left if the width is odd.
-  const std::size_t left = padded == Side::left ? total : padded == Side::right ? 0 : total / 2 + (total & static_cast<std::size_t>(width) & 1);
+  const std::size_t left = padded == Side::left    ? total
+                           : padded == Side::right ? 0
+                                                   : total / 2 + (total & static_cast<std::size_t>(width) & 1);
   Builder out(runtime.budget());
   runtime.budget().step(total);
   for (std::size_t i = 0; i < left; ++i) out.add(fill);

@@ -252,9 +252,15 @@ Value isupper(Runtime& runtime, const Value& self, const Params&) { return in_ca
 Value format_method(Runtime& runtime, const Value& self, const Params& params) {
   return brace_format(runtime, self.text(), params.all());
 }
-Value ljust(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::right); }
-Value rjust(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::left); }
-Value center(Runtime& runtime, const Value& self, const Params& params) { return pad(runtime, self, params, Side::both); }
+Value ljust(Runtime& runtime, const Value& self, const Params& params) {
+  return pad(runtime, self, params, Side::right);
+}
+Value rjust(Runtime& runtime, const Value& self, const Params& params) {
+  return pad(runtime, self, params, Side::left);
+}
+Value center(Runtime& runtime, const Value& self, const Params& params) {
+  return pad(runtime, self, params, Side::both);
+}
 Value zfill(Runtime& runtime, const Value& self, const Params& params) {
   const auto size = static_cast<std::int64_t>(length(runtime.budget(), self));
   const std::size_t sign = self.view().starts_with('-') || self.view().starts_with('+') ? 1 : 0;
@@ -306,7 +312,8 @@ constexpr Builtin kMethods[] = {
 }  // namespace
 
 const Builtin* find_string_method(std::string_view name) noexcept {
-  const auto found = std::find_if(std::begin(kMethods), std::end(kMethods), [name](const Builtin& b) { return b.name == name; });
+  const auto found =
+      std::find_if(std::begin(kMethods), std::end(kMethods), [name](const Builtin& b) { return b.name == name; });
   return found != std::end(kMethods) ? found : nullptr;
 }
 

@@ -23,7 +23,9 @@ Value is_bool(Runtime&, const Value& self, const Params&) {
 
 Value defined(Runtime&, const Value& self, const Params&) { return Value::of(!self.is(Kind::undefined)); }
 Value number(Runtime&, const Value& self, const Params&) { return Value::of(self.is_number()); }
-Value iterable(Runtime&, const Value& self, const Params&) { return Value::of(is_iterable(self) || self.is(Kind::loop)); }
+Value iterable(Runtime&, const Value& self, const Params&) {
+  return Value::of(is_iterable(self) || self.is(Kind::loop));
+}
 Value escaped(Runtime&, const Value& self, const Params&) { return Value::of(self.markup); }
 Value sequence(Runtime&, const Value& self, const Params&) {
   return Value::of(is_sized(self) && !self.is(Kind::view));
@@ -110,7 +112,8 @@ constexpr Builtin kTests[] = {
 }  // namespace
 
 const Builtin* find_test(std::string_view name) noexcept {
-  const auto found = std::find_if(std::begin(kTests), std::end(kTests), [name](const Builtin& b) { return b.name == name; });
+  const auto found =
+      std::find_if(std::begin(kTests), std::end(kTests), [name](const Builtin& b) { return b.name == name; });
   return found != std::end(kTests) ? found : nullptr;
 }
 

@@ -33,7 +33,8 @@ bool Text::tainted(std::size_t begin, std::size_t end) const noexcept {
 
 void Text::append(const Text& other, std::size_t begin, std::size_t end) {
   const std::size_t shift = bytes.size();
-  for (auto range = first_after(other.untrusted, begin); range != other.untrusted.end() && range->begin < end; ++range) {
+  for (auto range = first_after(other.untrusted, begin); range != other.untrusted.end() && range->begin < end;
+       ++range) {
     add_range(untrusted, shift + std::max(range->begin, begin) - begin, shift + std::min(range->end, end) - begin);
   }
   bytes.append(other.bytes, begin, end - begin);

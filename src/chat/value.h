@@ -1,5 +1,5 @@
-// What a template computes with. A Value is two words; strings and containers live in a Heap until the render ends, so that
-// neither cycles nor deep nesting matter when they are freed.
+// What a template computes with. A Value is two words; strings and containers live in a Heap until the render ends, so
+// that neither cycles nor deep nesting matter when they are freed.
 #pragma once
 
 #include <cstdint>

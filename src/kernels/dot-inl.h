@@ -1,7 +1,7 @@
 // Exact integer dot products: unsigned weights times signed 8-bit activations, 16 rows at a time.
 //
-// A per-target source defines RILL_TARGET, and RILL_EXTENSION if it may use instructions that Highway's target of that name
-// does not have, and puts its code between RILL_BEFORE_MATMUL and RILL_AFTER_MATMUL.
+// A per-target source defines RILL_TARGET, and RILL_EXTENSION if it may use instructions that Highway's target of that
+// name does not have, and puts its code between RILL_BEFORE_MATMUL and RILL_AFTER_MATMUL.
 #pragma once
 
 #define RILL_VNNI 1     // on RILL_AVX512: avx512vnni; on RILL_AVX2: avxvnni
@@ -61,9 +61,9 @@ RILL_INLINE I32x16 load_four(const std::int8_t* p) {
   return set(four);
 }
 
-// dot_groups<kBits, kBegin, kEnd>(w, x, sum): sum + the products of column groups [kBegin, kEnd) of a sub-block, whose weights
-// have kBits bits, with x[32].
-// Where 8-bit weights are multiplied as signed numbers, the offset of 128 is already gone: kSignedBytes.
+// dot_groups<kBits, kBegin, kEnd>(w, x, sum): sum + the products of column groups [kBegin, kEnd) of a sub-block, whose
+// weights have kBits bits, with x[32]. Where 8-bit weights are multiplied as signed numbers, the offset of 128 is
+// already gone: kSignedBytes.
 
 #if RILL_EXTENSION == RILL_VNNI
 

@@ -1,9 +1,9 @@
 // One table of kernels per SIMD target. A Model picks a table once and calls through it; nothing else dispatches.
 //
-// Numerics (docs/numerics.md): every function gives the same bits on every table of the same NumericsClass, and for every
-// way of cutting the work: the value of an output element depends on its own inputs, its absolute position and the tensor
-// shapes, never on how many rows, tiles or threads there are. All functions are thread-safe, allocate nothing, and expect
-// the floating-point mode that ScopedFloatMode sets.
+// Numerics (docs/numerics.md): every function gives the same bits on every table of the same NumericsClass, and for
+// every way of cutting the work: the value of an output element depends on its own inputs, its absolute position and
+// the tensor shapes, never on how many rows, tiles or threads there are. All functions are thread-safe, allocate
+// nothing, and expect the floating-point mode that ScopedFloatMode sets.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ struct SpanAttention {
 };
 
 struct KernelTable {
-  const char* name;  // "scalar", "sse4", "avx2", "avx_vnni", "avx512", "avx512_vnni", "neon", "neon_dotprod", "neon_i8mm"
+  // "scalar", "sse4", "avx2", "avx_vnni", "avx512", "avx512_vnni", "neon", "neon_dotprod", "neon_i8mm"
+  const char* name;
   NumericsClass numerics_class;
 
   // Quantises rows of x [rows, cols] (row_stride floats apart) into dst as tensor/activations.h lays it out.
@@ -52,19 +53,20 @@ struct KernelTable {
 
   // y[t * y_stride + r] = row r of w . row t of x, for all rows t of x and the weight rows r of the 16-row groups
   // [group_begin, group_end); y is indexed by the absolute r, and rows past w.rows are not written.
-  void (*matmul)(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end, float* y,
-                 std::size_t y_stride);
+  void (*matmul)(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end,
+                 float* y, std::size_t y_stride);
 
   // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i], i in [0, n). out may be x. Source: Zhang and Sennrich 2019.
   void (*rms_norm)(const float* x, const float* weight, float eps, std::size_t n, float* out);
 
-  // Rotates `heads` heads of head_dim floats in place by (cosine, sine) [pairs]; pair i is (2i, 2i + 1) if `neighbours`,
-  // else (i, i + pairs). Elements from 2 * pairs on are left alone. Source: Su et al. 2021.
-  void (*rope)(float* x, std::size_t heads, std::size_t head_dim, const float* cosine, const float* sine, std::size_t pairs,
-               bool neighbours);
+  // Rotates `heads` heads of head_dim floats in place by (cosine, sine) [pairs]; pair i is (2i, 2i + 1) if
+  // `neighbours`, else (i, i + pairs). Elements from 2 * pairs on are left alone. Source: Su et al. 2021.
+  void (*rope)(float* x, std::size_t heads, std::size_t head_dim, const float* cosine, const float* sine,
+               std::size_t pairs, bool neighbours);
 
-  void (*silu_mul)(const float* gate, const float* up, std::size_t n, float* out);  // out = gate / (1 + exp(-gate)) * up
-  void (*gelu_mul)(const float* gate, const float* up, std::size_t n, float* out);  // tanh form of GELU, times up
+  // out = gate / (1 + exp(-gate)) * up, and the tanh form of GELU times up.
+  void (*silu_mul)(const float* gate, const float* up, std::size_t n, float* out);
+  void (*gelu_mul)(const float* gate, const float* up, std::size_t n, float* out);
   void (*add)(const float* x, std::size_t n, float* y);                             // y += x
   void (*scale)(float factor, std::size_t n, float* x);                             // x *= factor
   bool (*all_finite)(const float* x, std::size_t n);
@@ -80,7 +82,8 @@ struct KernelTable {
   void (*merge_span)(std::size_t rows, std::size_t head_dim, const float* span_max, const float* span_sum,
                      const float* span_accumulator, float* max, float* sum, float* accumulator);
   // out[row] = accumulator[row] / sum[row]; zeros where sum is 0. [rows, head_dim].
-  void (*finish_attention)(std::size_t rows, std::size_t head_dim, const float* sum, const float* accumulator, float* out);
+  void (*finish_attention)(std::size_t rows, std::size_t head_dim, const float* sum, const float* accumulator,
+                           float* out);
 };
 
 // Tables that this build holds and this machine can run, best first; the scalar table is always the last.

@@ -1,9 +1,11 @@
-// Matrix products over packed weights. The order of operations stands in matmul.h, the layout in tensor/packed_layout.h.
+// Matrix products over packed weights. The order of operations stands in matmul.h, the layout in
+// tensor/packed_layout.h.
 //
-// A tile is one group of 16 rows against kTokens tokens: a sub-block's weights are decoded into registers once and used for
-// every token. Decode (one token) waits for memory, which is read strictly in order, as the processor's own prefetching likes
-// best (prefetching by hand costs a quarter). More tokens wait for the integer units, where decoding is shared by the tile,
-// and the processor forgets the stream while it computes: the last tile of a group fetches the next group.
+// A tile is one group of 16 rows against kTokens tokens: a sub-block's weights are decoded into registers once and used
+// for every token. Decode (one token) waits for memory, which is read strictly in order, as the processor's own
+// prefetching likes best (prefetching by hand costs a quarter). More tokens wait for the integer units, where decoding
+// is shared by the tile, and the processor forgets the stream while it computes: the last tile of a group fetches the
+// next group.
 #pragma once
 
 #include <algorithm>
@@ -109,7 +111,8 @@ RILL_INLINE void load_values(const std::byte* lines, I32x16 (&out)[8]) {
   }
 }
 
-// Where a dot product begins so that the weights' offset is gone at its end; `negative_sum` is minus its activations' sum.
+// Where a dot product begins so that the weights' offset is gone at its end; `negative_sum` is minus its activations'
+// sum.
 template <ElementType kType>
 RILL_INLINE I32x16 begin_at(I32x16 negative_sum) {
   constexpr int kOffset = packed_layout(kType).offset;
@@ -212,7 +215,8 @@ RILL_INLINE F32x16 load_floats(const std::byte* p) {
 
 // kGroups neighbouring groups at once: with one token a single chain of additions would wait for itself.
 template <ElementType kType, int kGroups, int kTokens>
-void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes, const Output& out) {
+void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::byte* x, std::size_t x_bytes,
+                     const Output& out) {
   constexpr std::size_t kStep = kRowsPerGroup * (kType == ElementType::f32 ? 4 : 2);
   F32x16 acc[kGroups * kTokens];
   clear<kGroups * kTokens>(acc);
@@ -237,14 +241,15 @@ void multiply_floats(const PackedMatrix& w, const std::byte* group, const std::b
 
 // Tokens in a tile: what the registers hold. Tiles are powers of two, so that few kernels serve every number of tokens.
 template <class Block>
-inline constexpr int kMaxTile = (RILL_TARGET == RILL_AVX512 ? 16 : 4) / (std::is_same_v<Block, ActivationBlockQ16> ? 2 : 1);
+inline constexpr int kMaxTile = (RILL_TARGET == RILL_AVX512 ? 16 : 4) /
+                                (std::is_same_v<Block, ActivationBlockQ16> ? 2 : 1);
 
 // Tokens are cut so that their activations stay in the second-level cache while all groups pass.
 inline constexpr std::size_t kActivationCacheBytes = 256 * 1024;
 
 template <ElementType kType, class Block, int kTile>
-RILL_INLINE std::size_t multiply_next(const PackedMatrix& w, const std::byte* group, const std::byte* ahead, const std::byte* x,
-                                      std::size_t x_bytes, std::size_t tokens, const Output& out) {
+RILL_INLINE std::size_t multiply_next(const PackedMatrix& w, const std::byte* group, const std::byte* ahead,
+                                      const std::byte* x, std::size_t x_bytes, std::size_t tokens, const Output& out) {
   if constexpr (kTile > 1) {
     if (tokens < kTile) return multiply_next<kType, Block, kTile / 2>(w, group, ahead, x, x_bytes, tokens, out);
   }
@@ -286,8 +291,8 @@ void multiply(const PackedMatrix& w, const ActivationView& x, std::size_t group_
 }
 
 template <ElementType kType>
-void multiply_any(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end, float* y,
-                  std::size_t y_stride) {
+void multiply_any(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end,
+                  float* y, std::size_t y_stride) {
   if constexpr (kIsFloat<kType>) {
     multiply<kType, float>(w, x, group_begin, group_end, y, y_stride);
   } else if (x.format == ActivationFormat::q8) {

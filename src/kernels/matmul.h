@@ -9,7 +9,8 @@
 //     Q6_K               twice, for columns 0-15 and 16-31: acc = fma(isum, (d * scale_i) * d_a, acc)
 //   F32, F16, BF16       for every column, ascending: acc = fma(w, x, acc)
 // On class sse4, fma(a, b, c) is a * b + c with two roundings.
-// The last step of 16-bit activations, isum = 256 * (sum with the high plane) + (sum with the low plane), fits in 32 bits.
+// The last step of 16-bit activations, isum = 256 * (sum with the high plane) + (sum with the low plane), fits in 32
+// bits.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@ namespace rill::kernels {
 struct MatmulKernels {
   bool (*prepare_activations)(ActivationFormat format, const float* x, std::size_t row_stride, std::size_t rows,
                               std::size_t cols, std::byte* dst);
-  void (*matmul)(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end, float* y,
-                 std::size_t y_stride);
+  void (*matmul)(const PackedMatrix& w, const ActivationView& x, std::size_t group_begin, std::size_t group_end,
+                 float* y, std::size_t y_stride);
 };
 
 // prepare_activations of a target, from how it prepares one row [cols] in each format.

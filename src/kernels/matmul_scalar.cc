@@ -100,8 +100,8 @@ void multiply_row(const PackedMatrix& w, const std::byte* group, std::size_t row
   }
 }
 
-void multiply_float_row(const PackedMatrix& w, const std::byte* group, std::size_t row, const ActivationView& x, float* out,
-                        std::size_t stride) {
+void multiply_float_row(const PackedMatrix& w, const std::byte* group, std::size_t row, const ActivationView& x,
+                        float* out, std::size_t stride) {
   const std::size_t row_bytes = activation_row_bytes(x.format, x.cols);
   for (std::size_t t = 0; t < x.rows; ++t) out[t * stride] = 0;
   for (std::size_t k = 0; k < w.cols; ++k) {

@@ -10,7 +10,9 @@ namespace rill::kernels::RILL_NAMESPACE {
 namespace {
 
 // The integers of 16 floats, and their sum; `begin` is where they stand in the block.
-RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ8& out) { store_i8(q, out.values + begin); }
+RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ8& out) {
+  store_i8(q, out.values + begin);
+}
 RILL_INLINE void store_integers(I32x16 q, std::size_t begin, ActivationBlockQ16& out) {
   // Made positive, so that a logical shift divides: 128 * 256 + 128.
   const I32x16 positive = add(q, set(32896));

@@ -31,8 +31,8 @@ Result<std::shared_ptr<PagePool>> PagePool::create(std::vector<LayerGroup> group
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const KvLayout& layout = groups[i].layout;
     if (layout.type == KvType::q8_0 && layout.head_dim % 32 != 0) {
-      return make_error(ErrorCode::invalid_argument, "KV type q8_0 needs a head size that is a multiple of 32, this is {}",
-                        layout.head_dim);
+      return make_error(ErrorCode::invalid_argument,
+                        "KV type q8_0 needs a head size that is a multiple of 32, this is {}", layout.head_dim);
     }
     if (groups[i].page_bytes() == 0) {
       return make_error(ErrorCode::invalid_argument, "KV layer group {} is empty: {} layers, {} KV heads of {}", i,
@@ -62,8 +62,8 @@ Result<Page*> PagePool::acquire(std::size_t group) {
   const std::lock_guard lock(mutex_);
   if (used_bytes_ + bytes > budget_bytes_) {
     return make_error(ErrorCode::resource_exhausted,
-                      "KV pages: {} more bytes are needed (16 tokens of layer group {}), and {} of {} are in use", bytes, group,
-                      used_bytes_, budget_bytes_);
+                      "KV pages: {} more bytes are needed (16 tokens of layer group {}), and {} of {} are in use",
+                      bytes, group, used_bytes_, budget_bytes_);
   }
   Group& state = state_[group];
   if (state.free == nullptr) RILL_TRY(add_slab(group));

@@ -47,10 +47,10 @@ struct PoolStats {
   std::vector<std::size_t> free_pages;  // [group]
 };
 
-// Thread-safe. The pages of a slab lie head by head beside each other, [layer][keys, values][head][page]: attention reads one
-// head of many pages, and reads from memory in long runs, not 2 KiB here and there (measured: 18 against 28 GB/s). Slabs
-// are taken from the system as pages are first used and kept for reuse; those without a page in use go back when another
-// group needs the room. Must outlive its pages.
+// Thread-safe. The pages of a slab lie head by head beside each other, [layer][keys, values][head][page]: attention
+// reads one head of many pages, and reads from memory in long runs, not 2 KiB here and there (measured: 18 against 28
+// GB/s). Slabs are taken from the system as pages are first used and kept for reuse; those without a page in use go
+// back when another group needs the room. Must outlive its pages.
 class PagePool {
  public:
   // invalid_argument: no group, or a group without bytes, or a q8_0 head whose size is not a multiple of 32.

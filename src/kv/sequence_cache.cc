@@ -90,7 +90,9 @@ void SequenceCache::drop_pages_from(Table& table, std::size_t count) noexcept {
 
 std::size_t SequenceCache::first_kept_page(std::size_t group, std::uint64_t length) const noexcept {
   const std::uint64_t window = pool_->groups()[group].window;
-  if (window == 0 || length <= window || length - window <= rollback_reserve_) return 0;  // the sum of the two may overflow
+  if (window == 0 || length <= window || length - window <= rollback_reserve_) {
+    return 0;  // the sum of the two may overflow
+  }
   return static_cast<std::size_t>((length - window - rollback_reserve_) / kTokensPerPage);
 }
 
@@ -127,13 +129,15 @@ void SequenceCache::abort() noexcept {
 
 Result<void> SequenceCache::truncate(std::uint64_t length) {
   if (length > length_) {
-    return make_error(ErrorCode::invalid_argument, "cannot truncate to {} tokens: the sequence has {}", length, length_);
+    return make_error(ErrorCode::invalid_argument, "cannot truncate to {} tokens: the sequence has {}", length,
+                      length_);
   }
   if (length != 0 && length < lowest_truncation()) {
-    return make_error(ErrorCode::window_evicted,
-                      "cannot truncate to {} tokens: sliding-window layers no longer hold what the next token would see; {} is "
-                      "the lowest length possible",
-                      length, lowest_truncation());
+    return make_error(
+        ErrorCode::window_evicted,
+        "cannot truncate to {} tokens: sliding-window layers no longer hold what the next token would see; {} is "
+        "the lowest length possible",
+        length, lowest_truncation());
   }
   for (Table& table : tables_) {
     drop_pages_from(table, pages_for(length));
@@ -175,7 +179,8 @@ std::uint64_t SequenceCache::bytes_held() const noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const Table& table = tables_[group];
     const auto holes = std::count(table.pages.begin(), table.pages.end(), nullptr);
-    const std::size_t pages = table.pages.size() - static_cast<std::size_t>(holes) + (table.replaced != nullptr ? 1 : 0);
+    const std::size_t pages =
+        table.pages.size() - static_cast<std::size_t>(holes) + (table.replaced != nullptr ? 1 : 0);
     bytes += pages * pool_->groups()[group].page_bytes();
   }
   return bytes;

@@ -15,13 +15,13 @@ namespace rill::kv {
 inline constexpr std::uint64_t kDefaultRollbackReserve = 64;  // tokens
 
 // Bytes of pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
-// `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write. Sliding-window
-// groups hold the window and its reserve from before the feed, and as much again from within it.
+// `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write.
+// Sliding-window groups hold the window and its reserve from before the feed, and as much again from within it.
 std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
                          std::uint64_t rollback_reserve = kDefaultRollbackReserve);
 
-// One thread at a time; sequences that share pages may be used by different threads. Move-only; a moved-from sequence may
-// only be destroyed or assigned.
+// One thread at a time; sequences that share pages may be used by different threads. Move-only; a moved-from sequence
+// may only be destroyed or assigned.
 //
 // An append: extend_to once or more, writes into the pages, then commit or abort. Nothing but release_passed may come
 // between.
@@ -35,11 +35,11 @@ class SequenceCache {
   std::uint64_t length() const noexcept { return length_; }  // tokens
   const PagePool& pool() const noexcept { return *pool_; }
 
-  // Makes the slots of positions [length(), end) writable; may be called again with a greater end. If it fails the append is
-  // aborted. resource_exhausted: the pool has no room.
+  // Makes the slots of positions [length(), end) writable; may be called again with a greater end. If it fails the
+  // append is aborted. resource_exhausted: the pool has no room.
   Result<void> extend_to(std::uint64_t end);
-  // Every query from now on stands at `position` or later: pages that this append filled, and that lie below the window and
-  // its reserve, go back to the pool. Those from before the append stay until it is committed.
+  // Every query from now on stands at `position` or later: pages that this append filled, and that lie below the window
+  // and its reserve, go back to the pool. Those from before the append stay until it is committed.
   void release_passed(std::uint64_t position) noexcept;
   // Ends the append at `length`, in [length() and every position passed, the end extended to]. What it wrote in
   // [length, ahead) stays, hidden, and may be committed later as long as nothing but fork() and such commits come between.
@@ -47,8 +47,9 @@ class SequenceCache {
   // Leaves everything as it was before the append.
   void abort() noexcept;
 
-  // Drops the positions from `length` on. invalid_argument: it is beyond length(). window_evicted: a sliding-window layer no
-  // longer holds what the next token would see; the message names the least length that works (and 0 always does).
+  // Drops the positions from `length` on. invalid_argument: it is beyond length(). window_evicted: a sliding-window
+  // layer no longer holds what the next token would see; the message names the least length that works (and 0 always
+  // does).
   Result<void> truncate(std::uint64_t length);
   // The least length above 0 to which the sequence can be truncated, or 0 if any length will do.
   std::uint64_t lowest_truncation() const noexcept;

@@ -27,7 +27,8 @@ class Reader {
   Result<std::size_t> count(std::string_view name, std::uint64_t limit) const {
     RILL_ASSIGN(const std::uint64_t value, metadata_.get<std::uint64_t>(key(name)));
     if (value == 0 || value > limit) {
-      return make_error(ErrorCode::malformed, "{}: {} is {}, not in [1, {}]", metadata_.source_name(), key(name), value, limit);
+      return make_error(ErrorCode::malformed, "{}: {} is {}, not in [1, {}]", metadata_.source_name(), key(name), value,
+                        limit);
     }
     return static_cast<std::size_t>(value);
   }
@@ -53,7 +54,8 @@ class Reader {
   Result<float> positive(std::string_view name) const {
     RILL_ASSIGN(const float value, metadata_.get<float>(key(name)));
     if (!(value > 0.0f) || !std::isfinite(value)) {
-      return make_error(ErrorCode::malformed, "{}: {} is {}, not a positive number", metadata_.source_name(), key(name), value);
+      return make_error(ErrorCode::malformed, "{}: {} is {}, not a positive number", metadata_.source_name(), key(name),
+                        value);
     }
     return value;
   }
@@ -72,7 +74,10 @@ class Reader {
       RILL_ASSIGN(const std::int64_t count, metadata_.get<std::int64_t>(key(name)));
       value = static_cast<double>(count);
     }
-    if (value != 0.0) return make_error(ErrorCode::unsupported, "{}: {} = {} is not supported", metadata_.source_name(), key(name), value);
+    if (value != 0.0) {
+      return make_error(ErrorCode::unsupported, "{}: {} = {} is not supported", metadata_.source_name(), key(name),
+                        value);
+    }
     return {};
   }
   Result<std::string_view> text_or(std::string_view name, std::string_view fallback) const {
@@ -94,18 +99,21 @@ Result<void> read_heads(const Reader& reader, Config& config) {
   }
   const std::string_view file = reader.metadata().source_name();
   if (config.kv_heads > config.heads || config.heads % config.kv_heads != 0) {
-    return make_error(ErrorCode::malformed, "{}: {} = {} is not a multiple of {} = {}", file, reader.key("attention.head_count"),
-                      config.heads, reader.key("attention.head_count_kv"), config.kv_heads);
+    return make_error(ErrorCode::malformed, "{}: {} = {} is not a multiple of {} = {}", file,
+                      reader.key("attention.head_count"), config.heads, reader.key("attention.head_count_kv"),
+                      config.kv_heads);
   }
   if (reader.has("attention.key_length")) {
     RILL_ASSIGN(config.head_dim, reader.count("attention.key_length", kMaxDimension));
   } else if (config.embedding_length % config.heads == 0) {
     config.head_dim = config.embedding_length / config.heads;
   } else {
-    return make_error(ErrorCode::malformed, "{}: {} = {} is not a multiple of {} = {}", file, reader.key("embedding_length"),
-                      config.embedding_length, reader.key("attention.head_count"), config.heads);
+    return make_error(ErrorCode::malformed, "{}: {} = {} is not a multiple of {} = {}", file,
+                      reader.key("embedding_length"), config.embedding_length, reader.key("attention.head_count"),
+                      config.heads);
   }
-  RILL_ASSIGN(const std::size_t value_length, reader.count_or("attention.value_length", kMaxDimension, config.head_dim));
+  RILL_ASSIGN(const std::size_t value_length,
+              reader.count_or("attention.value_length", kMaxDimension, config.head_dim));
   if (value_length != config.head_dim) {
     return make_error(ErrorCode::unsupported, "{}: {} = {} differs from the key length {}", file,
                       reader.key("attention.value_length"), value_length, config.head_dim);
@@ -130,7 +138,8 @@ Result<void> read_rope(const Reader& reader, Config& config) {
     RILL_ASSIGN(const float factor, reader.positive_or("rope.scaling.factor", 1.0f));
     config.rope.linear_factor = static_cast<double>(factor);
   } else if (scaling != "none") {
-    return make_error(ErrorCode::unsupported, "{}: {} = \"{}\" is not supported", file, reader.key("rope.scaling.type"), scaling);
+    return make_error(ErrorCode::unsupported, "{}: {} = \"{}\" is not supported", file, reader.key("rope.scaling.type"),
+                      scaling);
   }
   config.rope_sliding = config.rope;
   return {};
@@ -154,13 +163,14 @@ Result<void> read_gemma3(const Reader& reader, Config& config) {
   if (value != nullptr && value->type == gguf::ValueType::array) {
     RILL_ASSIGN(const std::vector<bool> layers, reader.metadata().get_array<bool>(pattern));
     if (layers.size() != config.layers) {
-      return make_error(ErrorCode::malformed, "{}: {} has {} values for {} layers", reader.metadata().source_name(), pattern,
-                        layers.size(), config.layers);
+      return make_error(ErrorCode::malformed, "{}: {} has {} values for {} layers", reader.metadata().source_name(),
+                        pattern, layers.size(), config.layers);
     }
     config.sliding = layers;
     return {};
   }
-  RILL_ASSIGN(const std::size_t period, reader.count_or("attention.sliding_window_pattern", kMaxLayers, kGemma3WindowPeriod));
+  RILL_ASSIGN(const std::size_t period,
+              reader.count_or("attention.sliding_window_pattern", kMaxLayers, kGemma3WindowPeriod));
   for (std::size_t i = 0; i < config.layers; ++i) config.sliding[i] = (i + 1) % period != 0;
   return {};
 }
@@ -187,8 +197,9 @@ Result<Config> read_config(const gguf::File& file) {
   } else if (architecture == "gemma3") {
     config.architecture = Architecture::gemma3;
   } else {
-    return make_error(ErrorCode::unsupported, "{}: architecture \"{}\" is not supported; supported are llama and gemma3",
-                      file.name(), architecture);
+    return make_error(ErrorCode::unsupported,
+                      "{}: architecture \"{}\" is not supported; supported are llama and gemma3", file.name(),
+                      architecture);
   }
   RILL_ASSIGN(const std::string_view name, metadata.get_or<std::string_view>("general.name", ""));
   config.name = name;

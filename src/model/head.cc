@@ -38,13 +38,14 @@ Result<void> head_logits(const LoadedModel& model, const float* hidden, std::siz
   const PackedMatrix& head = model.weights.head;
   const std::size_t tiles = std::min(head.groups(), kTilesPerThread * model.pool->threads());
   model.pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
-    model.kernels->matmul(head, prepared.view, head.groups() * tile / tiles, head.groups() * (tile + 1) / tiles, logits.data(),
-                          head.rows);
+    model.kernels->matmul(head, prepared.view, head.groups() * tile / tiles, head.groups() * (tile + 1) / tiles,
+                          logits.data(), head.rows);
   });
   return {};
 }
 
-Result<void> head_rows(const LoadedModel& model, const float* hidden, std::span<const Token> ids, std::span<float> logits) {
+Result<void> head_rows(const LoadedModel& model, const float* hidden, std::span<const Token> ids,
+                       std::span<float> logits) {
   const ScopedFloatMode float_mode;
   RILL_ASSIGN(const PreparedHidden prepared, prepare(model, hidden, 1));
   const PackedMatrix& head = model.weights.head;

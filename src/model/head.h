@@ -11,6 +11,7 @@ namespace rill::model {
 // logits [rows, vocabulary_size] of hidden states [rows, embedding_length].
 Result<void> head_logits(const LoadedModel& model, const float* hidden, std::size_t rows, std::span<float> logits);
 // logits[i] = row ids[i] of the head . hidden [embedding_length]. The ids must be in the vocabulary.
-Result<void> head_rows(const LoadedModel& model, const float* hidden, std::span<const Token> ids, std::span<float> logits);
+Result<void> head_rows(const LoadedModel& model, const float* hidden, std::span<const Token> ids,
+                       std::span<float> logits);
 
 }  // namespace rill::model

@@ -8,7 +8,9 @@ namespace {
 KvLayout layout(const Config& config, KvType type) { return {type, config.kv_heads, config.head_dim}; }
 
 // Groups are made only for kinds of layers that the model has; global layers come first.
-bool has_global(const Config& config) { return std::find(config.sliding.begin(), config.sliding.end(), false) != config.sliding.end(); }
+bool has_global(const Config& config) {
+  return std::find(config.sliding.begin(), config.sliding.end(), false) != config.sliding.end();
+}
 
 }  // namespace
 

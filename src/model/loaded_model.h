@@ -42,8 +42,8 @@ class LoadedModel {
     if (!is_quantized(matrix.type)) return ActivationFormat::f32;
     return activations == Activations::accurate ? ActivationFormat::q16 : ActivationFormat::q8;
   }
-  // Of the LM head: always the finer one. An error there goes straight into the logits (a third of all on SmolLM2), and it costs
-  // next to nothing, as the head waits for memory.
+  // Of the LM head: always the finer one. An error there goes straight into the logits (a third of all on SmolLM2), and
+  // it costs next to nothing, as the head waits for memory.
   ActivationFormat head_activation_format() const {
     return is_quantized(weights.head.type) ? ActivationFormat::q16 : ActivationFormat::f32;
   }

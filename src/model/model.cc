@@ -100,11 +100,12 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
   loaded->activations = options.activations;
   loaded->kernels = kernels::find_table(options.target);
   if (loaded->kernels == nullptr) {
-    return make_error(ErrorCode::invalid_argument, "target \"{}\" is not available in this build on this machine", options.target);
+    return make_error(ErrorCode::invalid_argument, "target \"{}\" is not available in this build on this machine",
+                      options.target);
   }
   if (options.pool != nullptr && options.threads != 0) {
-    return make_error(ErrorCode::invalid_argument, "threads = {} beside a pool of the caller's, which has {}", options.threads,
-                      options.pool->threads());
+    return make_error(ErrorCode::invalid_argument, "threads = {} beside a pool of the caller's, which has {}",
+                      options.threads, options.pool->threads());
   }
   loaded->pool = std::move(options.pool);
   if (loaded->pool == nullptr) {
@@ -126,7 +127,8 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
   kernels::rope_frequencies(loaded->config.rope.base, pairs, factors, loaded->inverse_frequencies.data());
   for (double& frequency : loaded->inverse_frequencies) frequency /= loaded->config.rope.linear_factor;
   loaded->inverse_frequencies_sliding.resize(pairs);
-  kernels::rope_frequencies(loaded->config.rope_sliding.base, pairs, factors, loaded->inverse_frequencies_sliding.data());
+  kernels::rope_frequencies(loaded->config.rope_sliding.base, pairs, factors,
+                            loaded->inverse_frequencies_sliding.data());
 
   loaded->info = describe(*loaded);
   report(1.0);

@@ -95,8 +95,8 @@ Result<void> Loader::embedding_and_head() {
   const gguf::TensorInfo* head = tied ? embedding : file_.find_tensor("output.weight");
   for (const gguf::TensorInfo* tensor : {embedding, head}) {
     if (tensor->rows() < vocabulary_) {
-      return make_error(ErrorCode::malformed, "{}: the vocabulary has {} tokens, but {} has {} rows", file_.name(), vocabulary_,
-                        tensor->name, tensor->rows());
+      return make_error(ErrorCode::malformed, "{}: the vocabulary has {} tokens, but {} has {} rows", file_.name(),
+                        vocabulary_, tensor->name, tensor->rows());
     }
   }
   RILL_TRY(matrix("token_embd.weight", static_cast<std::size_t>(embedding->rows()), n, weights_.embedding));
@@ -140,8 +140,9 @@ Result<void> Loader::name_tensors() {
 Result<void> Loader::refuse_unknown_tensors() const {
   for (const gguf::TensorInfo& tensor : file_.tensors()) {
     if (claimed_.find(tensor.name) == claimed_.end()) {
-      return make_error(ErrorCode::unsupported, "{}: tensor {} has no place in a model of {} layers of this architecture",
-                        file_.name(), tensor.name, config_.layers);
+      return make_error(ErrorCode::unsupported,
+                        "{}: tensor {} has no place in a model of {} layers of this architecture", file_.name(),
+                        tensor.name, config_.layers);
     }
   }
   return {};
@@ -184,7 +185,8 @@ Result<void> Loader::pack(const Slice& slice, std::span<std::byte> source) const
   std::byte* out = const_cast<std::byte*>(matrix.data) + slice.first_row / kRowsPerGroup * matrix.group_bytes;
   for (std::size_t row = 0; row < slice.rows; row += kRowsPerGroup, out += matrix.group_bytes) {
     const std::size_t rows = std::min(kRowsPerGroup, slice.rows - row);
-    pack_group(matrix.type, rows, matrix.cols, source.subspan(row * bytes_per_row, rows * bytes_per_row), {out, matrix.group_bytes});
+    pack_group(matrix.type, rows, matrix.cols, source.subspan(row * bytes_per_row, rows * bytes_per_row),
+               {out, matrix.group_bytes});
   }
   return {};
 }
@@ -197,10 +199,14 @@ Result<void> Loader::read_matrices() {
     const std::size_t bytes_per_row = row_bytes(matrix.type, matrix.cols);
     const std::size_t rows = std::max<std::size_t>(1, kSliceBytes / (kRowsPerGroup * bytes_per_row)) * kRowsPerGroup;
     largest = std::max(largest, rows * bytes_per_row);
-    for (std::size_t row = 0; row < matrix.rows; row += rows) slices.push_back({&pending, row, std::min(rows, matrix.rows - row)});
+    for (std::size_t row = 0; row < matrix.rows; row += rows) {
+      slices.push_back({&pending, row, std::min(rows, matrix.rows - row)});
+    }
   }
   std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    const auto key = [](const Slice& s) { return std::tuple(s.pending->tensor->split, s.pending->tensor->offset, s.first_row); };
+    const auto key = [](const Slice& s) {
+      return std::tuple(s.pending->tensor->split, s.pending->tensor->offset, s.first_row);
+    };
     return key(a) < key(b);
   });
 
@@ -210,9 +216,12 @@ Result<void> Loader::read_matrices() {
   std::optional<Error> error;
   const std::size_t batch = kSlicesPerThread * workers.threads();
   for (std::size_t first = 0; first < slices.size(); first += batch) {
-    if (control_.stop.stop_requested()) return make_error(ErrorCode::cancelled, "{}: loading was stopped", file_.name());
+    if (control_.stop.stop_requested()) {
+      return make_error(ErrorCode::cancelled, "{}: loading was stopped", file_.name());
+    }
     workers.run(std::min(batch, slices.size() - first), [&](std::size_t i, std::size_t thread) noexcept {
-      const auto packed = guarded([&] { return pack(slices[first + i], sources.bytes().subspan(thread * largest, largest)); });
+      const auto packed =
+          guarded([&] { return pack(slices[first + i], sources.bytes().subspan(thread * largest, largest)); });
       if (packed) return;
       const std::lock_guard lock(mutex);
       if (!error) error = packed.error();
@@ -249,7 +258,8 @@ Result<Weights> Loader::load() {
 
 }  // namespace
 
-Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary, const LoadControl& control) {
+Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary,
+                             const LoadControl& control) {
   return Loader(file, config, vocabulary, control).load();
 }
 

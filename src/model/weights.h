@@ -48,8 +48,9 @@ struct LoadControl {
   StopToken stop;
 };
 
-// Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool. Any tensor that the architecture does
-// not name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.
-Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary, const LoadControl& control);
+// Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool. Any tensor that the architecture
+// does not name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.
+Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary,
+                             const LoadControl& control);
 
 }  // namespace rill::model

@@ -42,8 +42,8 @@ std::vector<std::size_t> Candidates::best(std::size_t count) const {
   count = std::min(count, size());
   if (count == 0) return {};
 
-  // Collects what can still be among the best; when twice too many are held, the worse half goes and the bar rises to the
-  // worst that is left. A later candidate that only equals the bar has the higher id and loses.
+  // Collects what can still be among the best; when twice too many are held, the worse half goes and the bar rises to
+  // the worst that is left. A later candidate that only equals the bar has the higher id and loses.
   std::vector<Ranked> held;
   const std::size_t limit = std::min(2 * count, size());
   held.reserve(limit);

@@ -46,8 +46,8 @@ Result<void> check_mirostat(const SamplingOptions& options) {
 
 }  // namespace
 
-// Every stage is made and checked, those that are off too, so that a bad value is refused wherever it stands; stages that
-// are off are then left out.
+// Every stage is made and checked, those that are off too, so that a bad value is refused wherever it stands; stages
+// that are off are then left out.
 Result<SamplerChain> make_chain(const SamplingOptions& options, const VocabularyInfo& vocabulary,
                                 std::vector<Processor> first) {
   const ScopedFloatMode mode;  // or a subnormal passes for 0

@@ -34,8 +34,9 @@ class Mirostat final : public Clonable<TokenSampler, Mirostat> {
     {
       RILL_ASSIGN(const Softmax softmax, Softmax::of(candidates));
       const double lowest = -bound() * kLn2;
-      candidates.keep_if(
-          [&, best = softmax.peak().index](std::size_t i) { return i == best || softmax.log_probability(i) >= lowest; });
+      candidates.keep_if([&, best = softmax.peak().index](std::size_t i) {
+        return i == best || softmax.log_probability(i) >= lowest;
+      });
     }
     drawn_from_ = candidates;
     drawn_at_ = bounds_.size();

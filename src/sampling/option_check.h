@@ -17,12 +17,15 @@ inline Result<void> check_at_least(const char* option, float value, float lowest
 }
 
 // lowest <= value <= highest
-inline Result<void> check_within(const char* option, float value, float lowest, float highest, const char* requirement) {
+inline Result<void> check_within(const char* option, float value, float lowest, float highest,
+                                 const char* requirement) {
   if (!(value >= lowest && value <= highest)) return refused(option, value, requirement);
   return {};
 }
 
-inline Result<void> check_temperature(float value) { return check_at_least("temperature", value, 0, "finite and >= 0"); }
+inline Result<void> check_temperature(float value) {
+  return check_at_least("temperature", value, 0, "finite and >= 0");
+}
 
 inline Result<void> check_top_k(int value) {
   if (value < -1) return refused("top_k", value, "at least 1, or 0 or -1 for off");
@@ -41,6 +44,8 @@ inline Result<void> check_typical_p(float value) {
   return {};
 }
 
-inline Result<void> check_top_n_sigma(float value) { return check_at_least("top_n_sigma", value, 0, "finite and >= 0"); }
+inline Result<void> check_top_n_sigma(float value) {
+  return check_at_least("top_n_sigma", value, 0, "finite and >= 0");
+}
 
 }  // namespace rill::sampling

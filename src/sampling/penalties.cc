@@ -51,7 +51,8 @@ class AdditivePenalty final : public HistoryProcessor<AdditivePenalty> {
     for (const auto& [token, count] : history_.counts()) {
       const auto index = candidates.find(token);
       if (!index) continue;
-      candidates.set_value(*index, candidates.value(*index) - (each_time_ ? static_cast<float>(count) : 1.0f) * penalty_);
+      candidates.set_value(*index,
+                           candidates.value(*index) - (each_time_ ? static_cast<float>(count) : 1.0f) * penalty_);
     }
     return {};
   }

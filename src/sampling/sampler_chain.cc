@@ -45,7 +45,8 @@ Result<SamplerChain> SamplerChain::create(SamplerChainOptions options) {
       const Processor& processor = options.processors[i];
       if (!processor) return make_error(ErrorCode::invalid_argument, "processors[{}] is empty", i);
       if (Result<void> valid = processor->validate(); !valid) {
-        return make_error(valid.error().code, "processors[{}], {}: {}", i, processor->describe(), valid.error().message);
+        return make_error(valid.error().code, "processors[{}], {}: {}", i, processor->describe(),
+                          valid.error().message);
       }
     }
     if (!options.sampler) return Error{ErrorCode::invalid_argument, "the sampler is empty"};
@@ -125,11 +126,13 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
   }
   if (report == nullptr) return sample;
 
-  RILL_ASSIGN(sampling::Logprobs final_distribution, sampling::log_probabilities(candidates_, sample.token, report->top_logprobs));
+  RILL_ASSIGN(sampling::Logprobs final_distribution,
+              sampling::log_probabilities(candidates_, sample.token, report->top_logprobs));
   sample.logprob_final = final_distribution.chosen;
   sample.top_final = std::move(final_distribution.top);
   if (raw) {
-    RILL_ASSIGN(sampling::Logprobs raw_distribution, sampling::log_probabilities(raw_, sample.token, report->top_logprobs));
+    RILL_ASSIGN(sampling::Logprobs raw_distribution,
+                sampling::log_probabilities(raw_, sample.token, report->top_logprobs));
     sample.logprob_raw = raw_distribution.chosen;
     sample.top_raw = std::move(raw_distribution.top);
   }

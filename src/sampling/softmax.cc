@@ -93,7 +93,8 @@ Result<Softmax> Softmax::of(Candidates& candidates) {
   }
   result.block_sums_.push_back(rest);
   for (const std::uint64_t sum : result.block_sums_) result.total_ += sum;
-  result.log_total_ = math::log(static_cast<double>(result.total_) / static_cast<double>(std::uint64_t{1} << kWeightBits));
+  result.log_total_ =
+      math::log(static_cast<double>(result.total_) / static_cast<double>(std::uint64_t{1} << kWeightBits));
   return result;
 }
 
@@ -119,7 +120,8 @@ Result<Logprobs> log_probabilities(Candidates& candidates, Token token, std::siz
 
 std::vector<std::uint32_t> Softmax::heavier_than(std::uint64_t bound) const {
   constexpr float kOne = static_cast<float>(std::uint64_t{1} << kWeightBits);
-  const float lowest = std::max(1.0f, static_cast<float>(bound - (bound >> 20)));  // rounding may not lift it above bound
+  const float lowest =
+      std::max(1.0f, static_cast<float>(bound - (bound >> 20)));  // rounding may not lift it above bound
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (weights_[i] * kOne >= lowest) indices.push_back(static_cast<std::uint32_t>(i));

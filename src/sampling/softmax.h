@@ -1,5 +1,5 @@
-// Softmax as integers: the weight of a candidate is e^(logit - highest logit) in fixed point. Sums of integers are exact,
-// so no result depends on the order of summation, the width of a vector, or masked tokens being absent or -inf.
+// Softmax as integers: the weight of a candidate is e^(logit - highest logit) in fixed point. Sums of integers are
+// exact, so no result depends on the order of summation, the width of a vector, or masked tokens being absent or -inf.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ class Softmax {
     return (static_cast<double>(values_[index]) - static_cast<double>(peak_.value)) - log_total_;
   }
 
-  // The indices, ascending, of all that weigh more than `bound`, and perhaps of some that weigh as much; of none without
-  // weight.
+  // The indices, ascending, of all that weigh more than `bound`, and perhaps of some that weigh as much; of none
+  // without weight.
   std::vector<std::uint32_t> heavier_than(std::uint64_t bound) const;
 
   // The index that `draw`, 64 uniform bits, falls on: a walk over the weights in ascending order of id.
@@ -49,7 +49,8 @@ class Softmax {
  private:
   Softmax() = default;
   static std::uint64_t fixed_point(float weight) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(weight * static_cast<float>(std::uint64_t{1} << kWeightBits)));
+    return static_cast<std::uint64_t>(
+        static_cast<std::int64_t>(weight * static_cast<float>(std::uint64_t{1} << kWeightBits)));
   }
 
   Peak peak_;

@@ -32,9 +32,9 @@ std::uint64_t order_key(double rank) {
   return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
 }
 
-// The end of the smallest set of best-ranked `members` (ascending indices) whose weights reach `target`. Radix selection:
-// each pass adds up the weights by the next digit of the rank and goes on with the digit in which the target falls, so the
-// cost is linear and nothing is sorted.
+// The end of the smallest set of best-ranked `members` (ascending indices) whose weights reach `target`. Radix
+// selection: each pass adds up the weights by the next digit of the rank and goes on with the digit in which the target
+// falls, so the cost is linear and nothing is sorted.
 template <typename Rank>
 Boundary last_within(std::vector<std::uint32_t> members, const Softmax& softmax, std::uint64_t target, Rank rank) {
   constexpr int kDigitBits = 11;

@@ -10,8 +10,8 @@ namespace rill {
 
 namespace {
 
-// Length of the prefix of `rendered` that is `prompt` and then `answer`, as it is or with white space trimmed from its ends,
-// as many templates do; 0 if there is none.
+// Length of the prefix of `rendered` that is `prompt` and then `answer`, as it is or with white space trimmed from its
+// ends, as many templates do; 0 if there is none.
 std::size_t answered_prefix(std::string_view rendered, std::string_view prompt, std::string_view answer) {
   if (!rendered.starts_with(prompt)) return 0;
   constexpr std::string_view kSpace = " \t\r\n\f\v";
@@ -26,8 +26,8 @@ std::size_t answered_prefix(std::string_view rendered, std::string_view prompt, 
 
 }  // namespace
 
-// The rendered conversation is tokenised as a whole, except that sampled ids, and with them all that came before, stand for the
-// text that they spell: the model is never shown other ids than it chose.
+// The rendered conversation is tokenised as a whole, except that sampled ids, and with them all that came before, stand
+// for the text that they spell: the model is never shown other ids than it chose.
 struct Conversation::State {
   // The beginning of a rendered text, and of its tokens.
   struct Prefix {
@@ -57,7 +57,8 @@ struct Conversation::State {
   Result<Encoded> encode(const RenderedPrompt& prompt) const;
 };
 
-// Makes the running answer a message, as far as it got. One that failed before its first token, or never began, is none.
+// Makes the running answer a message, as far as it got. One that failed before its first token, or never began, is
+// none.
 void Conversation::State::update() {
   if (running == nullptr) return;
   const GenerationResult& result = running->so_far();
@@ -79,8 +80,12 @@ void Conversation::State::settle() {
 Result<RenderedPrompt> Conversation::State::render() const {
   RenderOptions render_options = options.render;
   const Tokenizer& tokenizer = session.model().tokenizer();
-  if (render_options.bos_token.empty() && tokenizer.bos()) render_options.bos_token = tokenizer.token_bytes(*tokenizer.bos());
-  if (render_options.eos_token.empty() && tokenizer.eos()) render_options.eos_token = tokenizer.token_bytes(*tokenizer.eos());
+  if (render_options.bos_token.empty() && tokenizer.bos()) {
+    render_options.bos_token = tokenizer.token_bytes(*tokenizer.bos());
+  }
+  if (render_options.eos_token.empty() && tokenizer.eos()) {
+    render_options.eos_token = tokenizer.token_bytes(*tokenizer.eos());
+  }
   return chat_template->render(messages, render_options);
 }
 
@@ -120,7 +125,8 @@ Conversation::~Conversation() = default;
 Result<Conversation> Conversation::create(Session session, ConversationOptions options) {
   return guarded([&]() -> Result<Conversation> {
     RILL_ASSIGN(const ChatTemplate* chat_template, session.model().chat_template());
-    return Conversation(std::make_unique<State>(State{.session = std::move(session), .chat_template = chat_template, .options = std::move(options)}));
+    return Conversation(std::make_unique<State>(
+        State{.session = std::move(session), .chat_template = chat_template, .options = std::move(options)}));
   });
 }
 
@@ -145,7 +151,8 @@ Result<Generation> Conversation::respond(GenerateOptions options) {
     RILL_ASSIGN(RenderedPrompt prompt, state.render());
     RILL_ASSIGN(State::Encoded encoded, state.encode(prompt));
     const Duration tokenize = state.session.options().clock() - start;
-    RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), encoded.tokens, std::move(options), start, tokenize));
+    RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), encoded.tokens,
+                                                                   std::move(options), start, tokenize));
     std::erase_if(state.answered, [&](const State::Prefix& prefix) { return prefix.bytes >= encoded.known.bytes; });
     if (encoded.known.bytes != 0) state.answered.push_back(encoded.known);
     state.rendered = std::move(prompt.text);

@@ -38,7 +38,8 @@ namespace {
 // Takes the time of the head apart from that of the sampling which calls it.
 class TimedHead final : public LogitsSource {
  public:
-  TimedHead(const SessionState& session, std::size_t kept_index) : head_(session, kept_index), clock_(session.options().clock) {}
+  TimedHead(const SessionState& session, std::size_t kept_index)
+      : head_(session, kept_index), clock_(session.options().clock) {}
 
   std::size_t vocabulary_size() const override { return head_.vocabulary_size(); }
   std::size_t position() const override { return head_.position(); }
@@ -66,20 +67,25 @@ class TimedHead final : public LogitsSource {
 
 Result<void> check_options(const GenerateOptions& options, std::size_t vocabulary) {
   if (options.context_policy != ContextPolicy::drop_oldest && (options.keep_tokens != 0 || options.drop_tokens != 0)) {
-    return make_error(ErrorCode::invalid_argument, "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest",
-                      options.keep_tokens, options.drop_tokens);
+    return make_error(ErrorCode::invalid_argument,
+                      "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest", options.keep_tokens,
+                      options.drop_tokens);
   }
-  for (const auto& [name, tokens] : {std::pair{"stop_tokens", &options.stop_tokens}, {"end_tokens", options.end_tokens ? &*options.end_tokens : nullptr}}) {
+  for (const auto& [name, tokens] : {std::pair{"stop_tokens", &options.stop_tokens},
+                                     {"end_tokens", options.end_tokens ? &*options.end_tokens : nullptr}}) {
     if (tokens == nullptr) continue;
     for (const Token token : *tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= vocabulary) {
-        return make_error(ErrorCode::invalid_argument, "{} holds {}, which is not in the vocabulary of {}", name, token, vocabulary);
+        return make_error(ErrorCode::invalid_argument, "{} holds {}, which is not in the vocabulary of {}", name, token,
+                          vocabulary);
       }
     }
   }
   for (std::size_t i = 0; i < options.stop_strings.size(); ++i) {
     // The output is UTF-8: anything else could only match inside a character.
-    if (!utf8::is_valid(options.stop_strings[i])) return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
+    if (!utf8::is_valid(options.stop_strings[i])) {
+      return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
+    }
   }
   if (options.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
   return {};
@@ -87,42 +93,49 @@ Result<void> check_options(const GenerateOptions& options, std::size_t vocabular
 
 }  // namespace
 
-GenerationState::GenerationState(std::shared_ptr<SessionState> session, GenerateOptions options, SamplerChain chain, StopMatcher matcher)
+GenerationState::GenerationState(std::shared_ptr<SessionState> session, GenerateOptions options, SamplerChain chain,
+                                 StopMatcher matcher)
     : session_(std::move(session)),
       options_(std::move(options)),
       chain_(std::move(chain)),
       matcher_(std::move(matcher)),
-      detokenizer_(session_->model()->tokenizer(),
-                   {.show_special = options_.show_special, .continues_text = true}) {}
+      detokenizer_(session_->model()->tokenizer(), {.show_special = options_.show_special, .continues_text = true}) {}
 
-Result<std::shared_ptr<GenerationState>> GenerationState::start(std::shared_ptr<SessionState> session, std::vector<Token> prompt, GenerateOptions options,
-                                          Duration started, Duration tokenize) {
+Result<std::shared_ptr<GenerationState>> GenerationState::start(std::shared_ptr<SessionState> session,
+                                                                std::vector<Token> prompt, GenerateOptions options,
+                                                                Duration started, Duration tokenize) {
   const auto held = session->tokens();
   std::vector<Token> tokens(held.begin(), held.end());
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
   return make(std::move(session), std::move(tokens), held.size(), std::move(options), started, tokenize);
 }
 
-Result<std::shared_ptr<GenerationState>> GenerationState::start_over(std::shared_ptr<SessionState> session, std::vector<Token> tokens, GenerateOptions options,
-                                               Duration started, Duration tokenize) {
+Result<std::shared_ptr<GenerationState>> GenerationState::start_over(std::shared_ptr<SessionState> session,
+                                                                     std::vector<Token> tokens, GenerateOptions options,
+                                                                     Duration started, Duration tokenize) {
   return make(std::move(session), std::move(tokens), 0, std::move(options), started, tokenize);
 }
 
-Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<SessionState> session, std::vector<Token> tokens, std::size_t prompt_begin,
-                                         GenerateOptions options, Duration started, Duration tokenize) {
+Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<SessionState> session,
+                                                               std::vector<Token> tokens, std::size_t prompt_begin,
+                                                               GenerateOptions options, Duration started,
+                                                               Duration tokenize) {
   RILL_TRY(check_options(options, session->loaded().vocabulary_size()));
   RILL_TRY(session->check_tokens(std::span<const Token>(tokens).subspan(prompt_begin)));
   RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings));
   const Tokenizer& tokenizer = session->model()->tokenizer();
-  std::vector<Token> end_tokens = options.end_tokens.value_or(std::vector<Token>(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()));
+  std::vector<Token> end_tokens =
+      options.end_tokens.value_or(std::vector<Token>(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()));
   std::sort(end_tokens.begin(), end_tokens.end());
   end_tokens.erase(std::unique(end_tokens.begin(), end_tokens.end()), end_tokens.end());
   std::optional<SamplerChain> chain = std::move(options.chain);
   options.chain.reset();
   if (!chain) {
-    RILL_ASSIGN(chain, make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens}));
+    RILL_ASSIGN(chain,
+                make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens}));
   }
-  auto state = std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));
+  auto state =
+      std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));
   state->tokens_ = std::move(tokens);
   state->prompt_begin_ = prompt_begin;
   state->end_tokens_ = std::move(end_tokens);
@@ -142,15 +155,17 @@ Result<void> GenerationState::check_room() const {
   const std::size_t max_tokens = options_.max_tokens.value_or(0);
   if (options_.context_policy == ContextPolicy::drop_oldest) {
     if (options_.keep_tokens >= context - 1 || options_.drop_tokens >= context - options_.keep_tokens) {
-      return make_error(ErrorCode::invalid_argument, "keep_tokens = {} and drop_tokens = {} leave nothing of a window of {}",
-                        options_.keep_tokens, options_.drop_tokens, context);
+      return make_error(ErrorCode::invalid_argument,
+                        "keep_tokens = {} and drop_tokens = {} leave nothing of a window of {}", options_.keep_tokens,
+                        options_.drop_tokens, context);
     }
     return {};
   }
   const std::size_t asked = options_.context_policy == ContextPolicy::error ? std::max<std::size_t>(1, max_tokens) : 1;
   if (tokens_.size() > context || asked > context - tokens_.size()) {
-    return make_error(ErrorCode::context_full, "{} tokens of prompt and history and {} of answer do not fit a window of {}",
-                      tokens_.size(), asked, context);
+    return make_error(ErrorCode::context_full,
+                      "{} tokens of prompt and history and {} of answer do not fit a window of {}", tokens_.size(),
+                      asked, context);
   }
   return {};
 }
@@ -334,7 +349,8 @@ void GenerationState::drop_oldest(std::vector<Token>& tokens, std::size_t most) 
 
 bool GenerationState::only_end_tokens_allowed() const {
   const TokenSet& allowed = chain_.allowed();
-  const auto ends = std::count_if(end_tokens_.begin(), end_tokens_.end(), [&](Token token) { return allowed.contains(token); });
+  const auto ends =
+      std::count_if(end_tokens_.begin(), end_tokens_.end(), [&](Token token) { return allowed.contains(token); });
   return static_cast<std::size_t>(ends) == allowed.count();
 }
 

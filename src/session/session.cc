@@ -16,12 +16,14 @@ namespace {
 
 using session::SessionState;
 
-Result<std::vector<Token>> encode_prompt(const Model& model, std::string_view text, AddSpecial add_special, bool parse_special) {
+Result<std::vector<Token>> encode_prompt(const Model& model, std::string_view text, AddSpecial add_special,
+                                         bool parse_special) {
   return model.tokenizer().encode(text, {.parse_special = parse_special, .add_special = add_special});
 }
 
 Error no_hidden_state(const SessionState& state, std::size_t kept_index) {
-  return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}", state.kept_count(), kept_index);
+  return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}",
+                    state.kept_count(), kept_index);
 }
 
 Error stale_session() { return make_error(ErrorCode::stale_handle, "the session of these logits has ended"); }
@@ -38,7 +40,9 @@ std::size_t Logits::vocabulary_size() const {
 
 // That the entered session still holds the hidden state.
 Result<void> Logits::check(const SessionState& state) const {
-  if (state.epoch() != epoch_) return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
+  if (state.epoch() != epoch_) {
+    return make_error(ErrorCode::stale_handle, "the session has changed since these logits were taken");
+  }
   if (kept_index_ >= state.kept_count()) return no_hidden_state(state, kept_index_);
   return {};
 }
@@ -95,14 +99,15 @@ Result<void> logits_batch(std::span<const Logits> logits, std::span<float> out) 
     }
     const model::LoadedModel& model = states.front()->loaded();
     if (out.size() != logits.size() * model.vocabulary_size()) {
-      return make_error(ErrorCode::invalid_argument, "{} floats for {} times the {} logits of the vocabulary", out.size(),
-                        logits.size(), model.vocabulary_size());
+      return make_error(ErrorCode::invalid_argument, "{} floats for {} times the {} logits of the vocabulary",
+                        out.size(), logits.size(), model.vocabulary_size());
     }
     const std::size_t n = model.config.embedding_length;
     std::vector<float> hidden(logits.size() * n);
     for (std::size_t i = 0; i < logits.size(); ++i) {
       RILL_TRY(logits[i].check(*states[i]));
-      std::copy_n(states[i]->kept_hidden(logits[i].kept_index_), n, hidden.begin() + static_cast<std::ptrdiff_t>(i * n));
+      std::copy_n(states[i]->kept_hidden(logits[i].kept_index_), n,
+                  hidden.begin() + static_cast<std::ptrdiff_t>(i * n));
     }
     return model::head_logits(model, hidden.data(), logits.size(), out);
   });
@@ -186,7 +191,8 @@ Result<std::vector<float>> Session::score(std::span<const Token> tokens, const S
         }
         candidates.assign_all(vocabulary);
         std::copy(one.begin(), one.end(), candidates.values().begin());
-        RILL_ASSIGN(const sampling::Logprobs distribution, sampling::log_probabilities(candidates, tokens[first + row + 1], 0));
+        RILL_ASSIGN(const sampling::Logprobs distribution,
+                    sampling::log_probabilities(candidates, tokens[first + row + 1], 0));
         scores.push_back(distribution.chosen);
       }
     }
@@ -201,7 +207,8 @@ Result<Generation> Session::generate(std::string_view prompt, GenerateOptions op
     const AddSpecial add_special = length() == 0 ? options.add_special : AddSpecial::never;
     RILL_ASSIGN(std::vector<Token> tokens, encode_prompt(model(), prompt, add_special, options.parse_special));
     const Duration tokenize = state_->options().clock() - start;
-    RILL_ASSIGN(auto state, session::GenerationState::start(state_, std::move(tokens), std::move(options), start, tokenize));
+    RILL_ASSIGN(auto state,
+                session::GenerationState::start(state_, std::move(tokens), std::move(options), start, tokenize));
     return Generation(std::move(state));
   });
 }
@@ -210,7 +217,8 @@ Result<Generation> Session::generate(std::span<const Token> prompt, GenerateOpti
   return guarded([&]() -> Result<Generation> {
     RILL_ASSIGN(const auto entry, state_->enter());
     const Duration start = state_->options().clock();
-    RILL_ASSIGN(auto state, session::GenerationState::start(state_, {prompt.begin(), prompt.end()}, std::move(options), start, {}));
+    RILL_ASSIGN(auto state,
+                session::GenerationState::start(state_, {prompt.begin(), prompt.end()}, std::move(options), start, {}));
     return Generation(std::move(state));
   });
 }
@@ -222,21 +230,27 @@ Result<std::vector<std::vector<float>>> Session::embed(std::string_view text, co
   });
 }
 
-Result<std::vector<std::vector<float>>> Session::embed(std::span<const Token> tokens, const EmbedOptions& options) const {
+Result<std::vector<std::vector<float>>> Session::embed(std::span<const Token> tokens,
+                                                       const EmbedOptions& options) const {
   return guarded([&]() -> Result<std::vector<std::vector<float>>> {
     RILL_ASSIGN(const auto entry, state_->enter());
     const auto declared = state_->loaded().config.pooling;
     if (!options.pooling && !declared) {
-      return make_error(ErrorCode::invalid_argument, "the model declares no pooling: name one in EmbedOptions::pooling");
+      return make_error(ErrorCode::invalid_argument,
+                        "the model declares no pooling: name one in EmbedOptions::pooling");
     }
     const ScopedFloatMode float_mode;
     const Pooling pooling = options.pooling.value_or(declared.value_or(Pooling::none));
-    if (pooling > Pooling::last) return make_error(ErrorCode::invalid_argument, "pooling is not one of none, mean, cls, last");
+    if (pooling > Pooling::last) {
+      return make_error(ErrorCode::invalid_argument, "pooling is not one of none, mean, cls, last");
+    }
     RILL_ASSIGN(const std::vector<float> hidden, state_->hidden_states(tokens, options.stop));
     const std::size_t n = state_->loaded().config.embedding_length;
     std::vector<std::vector<float>> vectors;
     if (pooling == Pooling::none) {
-      for (std::size_t i = 0; i < tokens.size(); ++i) vectors.emplace_back(hidden.data() + i * n, hidden.data() + (i + 1) * n);
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        vectors.emplace_back(hidden.data() + i * n, hidden.data() + (i + 1) * n);
+      }
     } else {
       vectors.push_back(session::pool_hidden(hidden, n, pooling));
     }
@@ -254,7 +268,8 @@ Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop) 
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (items[i].session == nullptr) return make_error(ErrorCode::invalid_argument, "items[{}].session is null", i);
       SessionState* state = items[i].session->state().get();
-      if (state->model() != items[0].session->state()->model() || state->options().kv_type != items[0].session->options().kv_type) {
+      if (state->model() != items[0].session->state()->model() ||
+          state->options().kv_type != items[0].session->options().kv_type) {
         return make_error(ErrorCode::invalid_argument, "items[{}] is a session of another model or KV type", i);
       }
       appends.push_back({state, items[i].tokens, &items[i].keep});

@@ -17,15 +17,20 @@ Result<SessionOptions> checked(const SessionOptions& options, const Model& model
   const std::uint64_t trained = model.info().context_length;
   if (resolved.context_tokens == 0) resolved.context_tokens = static_cast<std::size_t>(trained);
   if (resolved.context_tokens > trained) {
-    return make_error(ErrorCode::invalid_argument, "context_tokens = {}, but the model was made for {}", resolved.context_tokens, trained);
+    return make_error(ErrorCode::invalid_argument, "context_tokens = {}, but the model was made for {}",
+                      resolved.context_tokens, trained);
   }
   if (resolved.prefill_chunk == 0 || resolved.prefill_chunk > kMaxPrefillChunk) {
-    return make_error(ErrorCode::invalid_argument, "prefill_chunk = {}, not in [1, {}]", resolved.prefill_chunk, kMaxPrefillChunk);
+    return make_error(ErrorCode::invalid_argument, "prefill_chunk = {}, not in [1, {}]", resolved.prefill_chunk,
+                      kMaxPrefillChunk);
   }
   if (resolved.kv_type == KvType::q8_0 && model.info().head_dim % 32 != 0) {
-    return make_error(ErrorCode::invalid_argument, "kv_type q8_0 needs a head_dim that is a multiple of 32, not {}", model.info().head_dim);
+    return make_error(ErrorCode::invalid_argument, "kv_type q8_0 needs a head_dim that is a multiple of 32, not {}",
+                      model.info().head_dim);
   }
-  if (resolved.kv_type > KvType::q8_0) return make_error(ErrorCode::invalid_argument, "kv_type is not one of f32, f16, q8_0");
+  if (resolved.kv_type > KvType::q8_0) {
+    return make_error(ErrorCode::invalid_argument, "kv_type is not one of f32, f16, q8_0");
+  }
   if (!resolved.clock) return make_error(ErrorCode::invalid_argument, "clock is empty");
   return resolved;
 }
@@ -42,7 +47,8 @@ Result<std::vector<std::size_t>> kept_indices(const Keep& keep, std::size_t coun
   }
   for (std::size_t i = 0; i < keep.positions.size(); ++i) {
     if (keep.positions[i] >= count || (i > 0 && keep.positions[i] <= keep.positions[i - 1])) {
-      return make_error(ErrorCode::invalid_argument, "keep.positions[{}] = {} is out of range or not ascending", i, keep.positions[i]);
+      return make_error(ErrorCode::invalid_argument, "keep.positions[{}] = {} is out of range or not ascending", i,
+                        keep.positions[i]);
     }
   }
   return keep.positions;
@@ -56,7 +62,8 @@ void grow(std::vector<Token>& tokens, std::size_t count) {
 
 }  // namespace
 
-Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const Model> model, const SessionOptions& options) {
+Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const Model> model,
+                                                           const SessionOptions& options) {
   if (model == nullptr) return make_error(ErrorCode::invalid_argument, "model is null");
   RILL_ASSIGN(const SessionOptions resolved, checked(options, *model));
   RILL_ASSIGN(std::shared_ptr<kv::PagePool> pool, kv::PagePool::create(
@@ -85,13 +92,15 @@ Result<void> SessionState::check_tokens(std::span<const Token> tokens) const {
   const std::size_t vocabulary = loaded().vocabulary_size();
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || static_cast<std::size_t>(tokens[i]) >= vocabulary) {
-      return make_error(ErrorCode::invalid_argument, "token {} at index {} is not in the vocabulary of {}", tokens[i], i, vocabulary);
+      return make_error(ErrorCode::invalid_argument, "token {} at index {} is not in the vocabulary of {}", tokens[i],
+                        i, vocabulary);
     }
   }
   return {};
 }
 
-void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions, std::vector<Token> drafts) {
+void SessionState::changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions,
+                           std::vector<Token> drafts) {
   hidden_ = std::move(hidden);
   first_kept_ = 0;
   kept_positions_ = std::move(kept_positions);
@@ -147,7 +156,8 @@ Result<void> SessionState::kept_logits(std::size_t index, std::span<float> out) 
   return {};
 }
 
-Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress) {
+Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop,
+                                  const model::Forward::Progress& progress) {
   const std::size_t n = appends.front().state->loaded().config.embedding_length;
   std::vector<std::vector<Token>> tokens, drafts;  // copies: the caller's may lie in a session that is about to grow
   std::vector<model::Segment> segments;
@@ -157,11 +167,12 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
     SessionState& state = *item.state;
     const std::size_t count = item.tokens.size() + item.drafts.size();
     drafts.emplace_back(item.drafts.begin(), item.drafts.end());
-    tokens.emplace_back(item.tokens.begin(), item.tokens.end()).insert(tokens.back().end(), item.drafts.begin(), item.drafts.end());
+    tokens.emplace_back(item.tokens.begin(), item.tokens.end())
+        .insert(tokens.back().end(), item.drafts.begin(), item.drafts.end());
     RILL_TRY(state.check_tokens(tokens.back()));
     if (count > state.options_.context_tokens - state.tokens_.size()) {
-      return make_error(ErrorCode::context_full, "{} tokens do not fit: the session holds {} of {}", count, state.tokens_.size(),
-                        state.options_.context_tokens);
+      return make_error(ErrorCode::context_full, "{} tokens do not fit: the session holds {} of {}", count,
+                        state.tokens_.size(), state.options_.context_tokens);
     }
     RILL_ASSIGN(kept.emplace_back(), kept_indices(*item.keep, item.tokens.size()));
     rows.push_back(kept.back());
@@ -196,7 +207,8 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
 
 Result<void> SessionState::truncate(std::size_t length, bool refill) {
   if (length > tokens_.size()) {
-    return make_error(ErrorCode::invalid_argument, "truncate to {}, but the session holds {} tokens", length, tokens_.size());
+    return make_error(ErrorCode::invalid_argument, "truncate to {}, but the session holds {} tokens", length,
+                      tokens_.size());
   }
   if (length == tokens_.size()) return {};
   const auto truncated = cache_.truncate(length);
@@ -210,10 +222,12 @@ Result<void> SessionState::truncate(std::size_t length, bool refill) {
   return {};
 }
 
-Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopToken& stop, const model::Forward::Progress& progress) {
+Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopToken& stop,
+                                          const model::Forward::Progress& progress) {
   RILL_TRY(check_tokens(tokens));
   if (tokens.size() > options_.context_tokens) {
-    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(), options_.context_tokens);
+    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(),
+                      options_.context_tokens);
   }
   const auto differs = std::mismatch(tokens.begin(), tokens.end() - 1, tokens_.begin(), tokens_.end());
   std::size_t common = static_cast<std::size_t>(differs.first - tokens.begin());
@@ -239,7 +253,8 @@ Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopT
 Result<std::vector<float>> SessionState::hidden_states(std::span<const Token> tokens, const StopToken& stop) const {
   RILL_TRY(check_tokens(tokens));
   if (tokens.size() > options_.context_tokens) {
-    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(), options_.context_tokens);
+    return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(),
+                      options_.context_tokens);
   }
   std::vector<std::size_t> keep(tokens.size());
   std::iota(keep.begin(), keep.end(), std::size_t{0});
@@ -253,13 +268,16 @@ Result<std::vector<float>> SessionState::hidden_states(std::span<const Token> to
 
 Result<void> HeldLogits::all(std::span<float> out) const {
   if (out.size() != vocabulary_size()) {
-    return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(), vocabulary_size());
+    return make_error(ErrorCode::invalid_argument, "room for {} logits, but there are {}", out.size(),
+                      vocabulary_size());
   }
   return state_.kept_logits(kept_index_, out);
 }
 
 Result<void> HeldLogits::rows(std::span<const Token> ids, std::span<float> out) const {
-  if (out.size() != ids.size()) return make_error(ErrorCode::invalid_argument, "{} ids, but room for {} logits", ids.size(), out.size());
+  if (out.size() != ids.size()) {
+    return make_error(ErrorCode::invalid_argument, "{} ids, but room for {} logits", ids.size(), out.size());
+  }
   if (ids.empty()) return {};
   RILL_TRY(state_.check_tokens(ids));
   return model::head_rows(state_.loaded(), state_.kept_hidden(kept_index_), ids, out);

@@ -16,7 +16,8 @@ namespace rill::session {
 
 class SessionState {
  public:
-  static Result<std::shared_ptr<SessionState>> create(std::shared_ptr<const Model> model, const SessionOptions& options);
+  static Result<std::shared_ptr<SessionState>> create(std::shared_ptr<const Model> model,
+                                                      const SessionOptions& options);
   // The same tokens on shared pages.
   Result<std::shared_ptr<SessionState>> fork() const;
 
@@ -24,14 +25,16 @@ class SessionState {
                kv::SequenceCache cache)
       : model_(std::move(model)), options_(options), pool_(std::move(pool)), cache_(std::move(cache)) {}
 
-  // Held by every public call that reads or changes the session. `busy` if another thread is inside one, or this thread is and
-  // calls again from a callback.
+  // Held by every public call that reads or changes the session. `busy` if another thread is inside one, or this thread
+  // is and calls again from a callback.
   struct Leave {
     void operator()(const SessionState* state) const noexcept { state->busy_.store(false, std::memory_order_release); }
   };
   using Entry = std::unique_ptr<const SessionState, Leave>;
   Result<Entry> enter() const {
-    if (busy_.exchange(true, std::memory_order_acquire)) return Error{ErrorCode::busy, "the session is inside another call"};
+    if (busy_.exchange(true, std::memory_order_acquire)) {
+      return Error{ErrorCode::busy, "the session is inside another call"};
+    }
     return Entry(this);
   }
 
@@ -42,21 +45,24 @@ class SessionState {
     std::span<const Token> drafts = {};  // computed with them, but not appended: advance() does that
   };
   // All or nothing over all of them, which are of one model. `forward` of the first does the work.
-  static Result<void> append(std::span<const Append> appends, const StopToken& stop, const model::Forward::Progress& progress);
+  static Result<void> append(std::span<const Append> appends, const StopToken& stop,
+                             const model::Forward::Progress& progress);
 
   // Most drafts that an append of one token may have.
   std::size_t room_for_drafts() const;
-  // Appends `token` with what the last append has already computed, if it is the next of that append's drafts and nothing else
-  // came in between: just as an append of it with Keep::last.
+  // Appends `token` with what the last append has already computed, if it is the next of that append's drafts and
+  // nothing else came in between: just as an append of it with Keep::last.
   bool advance(Token token);
   void drop_drafts() noexcept;  // and their memory
 
   Result<void> truncate(std::size_t length, bool refill);
-  // Makes the session hold `tokens`, computing only what follows the longest common prefix that the cache still has, the
-  // last token in any case. Returns how many tokens were kept.
-  Result<std::size_t> replace(std::vector<Token> tokens, const StopToken& stop, const model::Forward::Progress& progress);
+  // Makes the session hold `tokens`, computing only what follows the longest common prefix that the cache still has,
+  // the last token in any case. Returns how many tokens were kept.
+  Result<std::size_t> replace(std::vector<Token> tokens, const StopToken& stop,
+                              const model::Forward::Progress& progress);
 
-  // Hidden states [tokens, embedding_length] after the output norm for a sequence that starts anew; the session is not touched.
+  // Hidden states [tokens, embedding_length] after the output norm for a sequence that starts anew; the session is not
+  // touched.
   Result<std::vector<float>> hidden_states(std::span<const Token> tokens, const StopToken& stop) const;
 
   Result<void> check_tokens(std::span<const Token> tokens) const;
@@ -69,7 +75,9 @@ class SessionState {
   std::uint64_t epoch() const { return epoch_; }
   std::size_t kept_count() const { return kept_positions_.size(); }
   std::size_t kept_position(std::size_t index) const { return kept_positions_[index]; }
-  const float* kept_hidden(std::size_t index) const { return hidden_.data() + (first_kept_ + index) * loaded().config.embedding_length; }
+  const float* kept_hidden(std::size_t index) const {
+    return hidden_.data() + (first_kept_ + index) * loaded().config.embedding_length;
+  }
   Result<void> kept_logits(std::size_t index, std::span<float> out) const;  // [vocabulary_size]
 
  private:
@@ -82,10 +90,10 @@ class SessionState {
   std::shared_ptr<kv::PagePool> pool_;
   kv::SequenceCache cache_;
   std::vector<Token> tokens_;
-  std::vector<float> hidden_;                // [kept and then drafts, embedding_length], behind rows that were kept before
+  std::vector<float> hidden_;  // [kept and then drafts, embedding_length], behind rows that were kept before
   std::size_t first_kept_ = 0;               // row of hidden_
   std::vector<std::size_t> kept_positions_;
-  std::vector<Token> drafts_;                // behind tokens_: their keys and values are in the cache, ahead of its length
+  std::vector<Token> drafts_;  // behind tokens_: their keys and values are in the cache, ahead of its length
   mutable std::vector<float> ahead_logits_;  // [ahead_rows_, vocabulary] of the last kept position and the drafts
   mutable std::size_t ahead_rows_ = 0;       // 0: not computed yet
   std::uint64_t epoch_ = 0;                  // counts changes: what handles compare

@@ -8,11 +8,13 @@
 
 namespace rill {
 
-// q8: d = amax / 127, q = round-to-nearest-even(x / d) held inside [-127, 127] (only a subnormal d needs holding), a zero
-// block has d = 0. q16: the same with 32512 for 127; q = high * 256 + low, low in [-128, 127], high in [-127, 127].
+// q8: d = amax / 127, q = round-to-nearest-even(x / d) held inside [-127, 127] (only a subnormal d needs holding), a
+// zero block has d = 0.
+// q16: the same with 32512 for 127; q = high * 256 + low, low in [-128, 127], high in [-127, 127].
 enum class ActivationFormat : std::uint8_t { f32, q8, q16 };
 
-// Rows of activations [rows, cols], activation_row_bytes() apart, 64-byte aligned. Row: floats [cols], or blocks [cols / 32].
+// Rows of activations [rows, cols], activation_row_bytes() apart, 64-byte aligned.
+// Row: floats [cols], or blocks [cols / 32].
 struct ActivationView {
   ActivationFormat format = ActivationFormat::f32;
   std::size_t rows = 0;
@@ -26,8 +28,8 @@ inline constexpr std::size_t kActivationBlock = 32;
 struct ActivationScale {
   float scale;            // d
   float scaled_sum;       // d * float(sum)
-  // Minus the sum of the 32 integers, and of the first 16 (Q6_K's blocks are that short): times the offset of weights that
-  // are stored with one, they are where a dot product begins.
+  // Minus the sum of the 32 integers, and of the first 16 (Q6_K's blocks are that short): times the offset of weights
+  // that are stored with one, they are where a dot product begins.
   std::int32_t negative_sum;
   std::int32_t negative_half_sum;
 };

@@ -18,6 +18,8 @@ constexpr float f16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(sign | (113 - shift) << 23 | (mantissa << shift & 0x3ff) << 13);
 }
 
-constexpr float bf16_to_f32(std::uint16_t value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16); }
+constexpr float bf16_to_f32(std::uint16_t value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
+}
 
 }  // namespace rill

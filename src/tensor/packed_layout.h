@@ -2,8 +2,8 @@
 //
 // Float types: for each column the 16 rows' elements.
 //
-// Quantised types: blocks of 16 rows x 32 columns (legacy types) or 16 rows x 256 columns (K types), in memory in the order
-// in which a kernel reads them, without gaps:
+// Quantised types: blocks of 16 rows x 32 columns (legacy types) or 16 rows x 256 columns (K types), in memory in the
+// order in which a kernel reads them, without gaps:
 //   header      legacy: f16 scale[16], [f16 minimum[16]]
 //               Q4_K, Q5_K: f16 scale[16], f16 minimum[16], u8 low[8][16], u8 high[4][16], where the 6-bit scale s and
 //                 minimum m of sub-block j and a row are low[j] = (s & 15) | (m & 15) << 4 and the nibble j / 4 of

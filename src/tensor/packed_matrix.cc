@@ -87,7 +87,8 @@ Quads file_quads(ElementType type, const PackedLayout& layout, Bytes block, std:
 // 6-bit scale and minimum of sub-block j in the 12 bytes of a Q4_K or Q5_K block.
 std::array<unsigned, 2> file_scale_minimum(Bytes packed, std::size_t j) {
   if (j < 4) return {packed[j] & 63u, packed[j + 4] & 63u};
-  return {(packed[j + 4] & 15u) | packed[j - 4] >> 6 << 4, static_cast<unsigned>(packed[j + 4] >> 4 | packed[j] >> 6 << 4)};
+  return {(packed[j + 4] & 15u) | packed[j - 4] >> 6 << 4,
+          static_cast<unsigned>(packed[j + 4] >> 4 | packed[j] >> 6 << 4)};
 }
 
 void write_header(ElementType type, const PackedLayout& layout, Bytes source, std::size_t row, std::uint8_t* block) {
@@ -152,7 +153,8 @@ void pack_quantized(ElementType type, std::size_t rows, std::size_t cols, Bytes 
       const Bytes own = source + row * file_row + block * file_block;
       write_header(type, layout, own, row, group);
       for (std::size_t j = 0; j < layout.sub_blocks; ++j) {
-        write_quads(layout, file_quads(type, layout, own, j), row, group + layout.header_bytes + j * layout.sub_block_bytes());
+        write_quads(layout, file_quads(type, layout, own, j), row,
+                    group + layout.header_bytes + j * layout.sub_block_bytes());
       }
     }
   }
@@ -209,13 +211,15 @@ RowBlock read_row_block(ElementType type, const std::byte* group, std::size_t su
   out.scale[0] = out.scale[1] = scale;
   out.minimum = layout.has_minimum ? load_f16(block + kMinimumOffset + 2 * row) : 0.0f;
   if (type == ElementType::q4_k || type == ElementType::q5_k) {
-    const int low = block[kScaleLowOffset + 16 * j + row], high = block[kScaleHighOffset + 16 * (j % 4) + row] >> j / 4 * 4;
+    const int low = block[kScaleLowOffset + 16 * j + row],
+              high = block[kScaleHighOffset + 16 * (j % 4) + row] >> j / 4 * 4;
     out.scale[0] = out.scale[1] = scale * static_cast<float>((low & 15) | (high & 3) << 4);
     out.minimum = -(out.minimum * static_cast<float>(low >> 4 | (high >> 2 & 3) << 4));
   }
   if (type == ElementType::q6_k) {
     for (std::size_t i = 0; i < 2; ++i) {
-      out.scale[i] = scale * static_cast<float>(static_cast<std::int8_t>(block[kScales6Offset + 16 * (2 * j + i) + row]));
+      out.scale[i] =
+          scale * static_cast<float>(static_cast<std::int8_t>(block[kScales6Offset + 16 * (2 * j + i) + row]));
     }
   }
   return out;

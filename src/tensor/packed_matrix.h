@@ -10,8 +10,8 @@ namespace rill {
 
 inline constexpr std::size_t kRowsPerGroup = 16;
 
-// View of a packed matrix [rows, cols]. Group g holds rows [16g, 16g + 16), group_bytes apart; rows past `rows` are zero.
-// Owner of the bytes: the model. 64-byte aligned.
+// View of a packed matrix [rows, cols]. Group g holds rows [16g, 16g + 16), group_bytes apart; rows past `rows` are
+// zero. Owner of the bytes: the model. 64-byte aligned.
 struct PackedMatrix {
   ElementType type = ElementType::f32;
   std::size_t rows = 0;
@@ -25,8 +25,8 @@ struct PackedMatrix {
 // Bytes of one packed group of 16 rows, a multiple of 64. Keeps the type's own bits per weight.
 std::size_t packed_group_bytes(ElementType type, std::size_t cols);
 
-// Packs `rows` (1 to 16) consecutive rows as they lie in the model file (each row_bytes(type, cols) long) into one group.
-// Missing rows become zeros.
+// Packs `rows` (1 to 16) consecutive rows as they lie in the model file (each row_bytes(type, cols) long) into one
+// group. Missing rows become zeros.
 void pack_group(ElementType type, std::size_t rows, std::size_t cols, std::span<const std::byte> source,
                 std::span<std::byte> group);
 
