@@ -33,7 +33,7 @@ inline float exp_nonpositive(float x) {
 }
 
 double log(double x);  // within 1 ulp; -infinity for 0, NaN below
-// x^y for x > 0, within 2 ulp for normal results; 0 below 2^-1022, infinity above the largest double.
+// x^y for x > 0, within 2 ulp for normal results; 0 below those, infinity above the largest double.
 double pow(double x, double y);
 struct SineCosine {
   double sine, cosine;
