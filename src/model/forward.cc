@@ -454,7 +454,8 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
 
 void Forward::merge_split_tasks() const {
   const Config& config = model_->config;
-  for (const AttentionTask& whole : whole_tasks_) {
+  model_->pool->workers().run(whole_tasks_.size(), [&](std::size_t i, std::size_t) noexcept {
+    const AttentionTask& whole = whole_tasks_[i];
     const std::size_t rows = whole.rows * config.group();
     const SpanResult running = span_result(whole.split, rows);
     float* next = whole.split;
@@ -465,7 +466,7 @@ void Forward::merge_split_tasks() const {
                                   running.accumulator);
     }
     finish(whole, running);
-  }
+  });
 }
 
 void Forward::finish(const AttentionTask& task, const SpanResult& result) const noexcept {
