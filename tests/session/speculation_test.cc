@@ -191,8 +191,13 @@ TEST_P(SpeculationTest, GreedyAndSampledAnswersAreTheSameToTheBit) {
 
 TEST_P(SpeculationTest, AWindowThatPassesAndSmallChunks) {
   for (const auto& [reserve, chunk] : {std::pair<std::size_t, std::size_t>{0, 1}, {5, 3}, {64, 256}}) {
-    const Setting setting{model_, {.prefill_chunk = chunk, .rollback_reserve = reserve}, repeating(100), some_tokens(7, 3)};
+    const Setting setting{model_, {.prefill_chunk = chunk, .rollback_reserve = reserve}, repeating(60), some_tokens(7, 3)};
     compare(setting, [&] { return GenerateOptions{.max_tokens = 60, .sampling = {.temperature = 0.0f}, .end_tokens = std::vector<Token>{}}; });
+    // A draft that has grown longer than the window, and is wrong in its middle.
+    std::vector<Token> tokens = repeating(86);
+    const std::vector<Token> others = some_tokens(60, 5);
+    tokens.insert(tokens.end(), others.begin(), others.end());
+    compare(setting, [&] { return GenerateOptions{.max_tokens = tokens.size(), .chain = script(tokens), .end_tokens = std::vector<Token>{}}; });
   }
 }
 
@@ -325,7 +330,7 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
       std::optional<Session> fork;
       switch (act) {
         case 0: source.request_stop(); break;
-        case 1: fork = session.fork().value(); break;
+        case 1: fork = session.fork().value(); break;  // and both go on
         case 2: session.truncate(session.length() - 4).value(); break;
         case 3: session.feed(some_tokens(2, 5)).value(); break;
         case 4: EXPECT_TRUE(session.generate(some_tokens(3), {.max_tokens = 3, .speculation = {.prompt_lookup = true}}).value().finish()); break;
@@ -335,6 +340,8 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
       }
       Trace out = trace(session, std::move(generation));
       if (fork) {
+        const std::vector<float> own = fork->logits().all().value();
+        out.logits_after.insert(out.logits_after.end(), own.begin(), own.end());
         const Trace forked = trace(*fork, fork->generate(some_tokens(1), {.max_tokens = 3, .speculation = {.prompt_lookup = lookup}}).value());
         out.logits_after.insert(out.logits_after.end(), forked.logits_after.begin(), forked.logits_after.end());
       }
