@@ -39,6 +39,7 @@ constexpr const char* kUsage =
     "  --seed N           of the draws (default 0: the same answer every time)\n"
     "  --context N        tokens of the window (default: what the model was made for)\n"
     "  --kv-type TYPE     f32, f16 (default), q8_0\n"
+    "  --speculation HOW  lookup: guess ahead from what was said, for speed; off (default). The answers are the same\n"
     "  --threads N        0 (default): as many as the machine has performance cores\n"
     "in the chat: /reset forgets, /system TEXT changes the instructions, /stats, /help, /exit\n";
 
@@ -51,6 +52,7 @@ struct Options {
   std::uint64_t seed = 0;
   std::size_t context = 0;
   rill::KvType kv_type = rill::KvType::f16;
+  rill::SpeculationOptions speculation;
   int threads = 0;
 };
 
@@ -71,6 +73,12 @@ rill::KvType to_kv_type(const std::string& text) {
   if (text == "f16") return rill::KvType::f16;
   if (text == "q8_0") return rill::KvType::q8_0;
   throw UsageError("--kv-type wants f32, f16 or q8_0, not '" + text + "'");
+}
+
+rill::SpeculationOptions to_speculation(const std::string& text) {
+  if (text == "off") return {};
+  if (text == "lookup") return {.prompt_lookup = true};
+  throw UsageError("--speculation wants off or lookup, not '" + text + "'");
 }
 
 rill::SamplingOptions preset(const std::string& name, const rill::Model& model) {
@@ -98,6 +106,7 @@ Options parse(int argc, char** argv) {
       {"--seed", [&](auto& name, auto& text) { read_number(name, text, options.seed); }},
       {"--context", [&](auto& name, auto& text) { read_number(name, text, options.context); }},
       {"--kv-type", [&](auto&, auto& text) { options.kv_type = to_kv_type(text); }},
+      {"--speculation", [&](auto&, auto& text) { options.speculation = to_speculation(text); }},
       {"--threads", [&](auto& name, auto& text) { read_number(name, text, options.threads); }},
   };
   for (int i = 1; i < argc; ++i) {
@@ -169,6 +178,7 @@ class Chat {
     generate.max_tokens = options_.max_tokens;
     generate.sampling = sampling_;
     generate.context_policy = rill::ContextPolicy::stop;
+    generate.speculation = options_.speculation;
     generate.stop = stop.token();
     generate.prefill_progress = [&](std::size_t done, std::size_t total) {
       if (progress != nullptr && total > 512) progress->draw(static_cast<double>(done) / static_cast<double>(total));
@@ -234,6 +244,10 @@ class Chat {
     }
     if (timings.tpot()) {
       std::snprintf(buffer, sizeof buffer, ", TPOT %.2f ms, %.1f tokens/s", 1e3 * seconds(*timings.tpot()), 1.0 / seconds(*timings.tpot()));
+      line += buffer;
+    }
+    if (timings.drafted_tokens != 0) {
+      std::snprintf(buffer, sizeof buffer, ", %zu of %zu guesses right", timings.accepted_tokens, timings.drafted_tokens);
       line += buffer;
     }
     std::snprintf(buffer, sizeof buffer, ", KV %.1f MiB]", static_cast<double>(conversation_.session().kv_bytes()) / (1 << 20));

@@ -1,19 +1,19 @@
 #include "session/speculation.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 
 namespace rill::session {
 
-// Twice as many after a draft that was wholly right: with the token before them 4, 8 and 16 rows, whole tiles of the kernels.
-// Half as many after one that was wholly wrong.
+// With the token before them drafts make 2, 4, 8 or 16 rows, whole tiles of the kernels: a pass over 7 rows takes longer than one over 8.
 void DraftLength::learn(std::size_t drafted, std::size_t accepted) {
   failures_ = accepted == 0 ? failures_ + 1 : 0;
   if (accepted == drafted) {
-    length_ = std::min(most_, 2 * length_ + 1);
+    length_ = std::min(2 * length_ + 1, std::bit_ceil(most_ + 1) - 1);
   } else {
-    length_ = std::max<std::size_t>(1, accepted == 0 ? length_ / 2 : accepted);
+    length_ = accepted == 0 ? std::max<std::size_t>(1, length_ / 2) : std::bit_ceil(accepted + 1) - 1;
   }
   if (failures_ < kPatience) return;
   pause_ = std::size_t{1} << std::min(failures_ - kPatience, kLongestPause);

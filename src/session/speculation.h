@@ -19,11 +19,11 @@ namespace rill::session {
 // run can be repeated exactly.
 class DraftLength {
  public:
-  explicit DraftLength(std::size_t most) : most_(most), length_(std::min<std::size_t>(3, most)) {}
+  explicit DraftLength(std::size_t most) : most_(most) {}
 
   // For the next step; 0 while guessing is suspended.
   std::size_t next() {
-    if (pause_ == 0) return length_;
+    if (pause_ == 0) return std::min(length_, most_);
     --pause_;
     return 0;
   }
@@ -35,7 +35,7 @@ class DraftLength {
   static constexpr std::size_t kLongestPause = 5;  // 2^5 steps until one more is tried
 
   std::size_t most_;
-  std::size_t length_;
+  std::size_t length_ = 3;    // one less than a power of two
   std::size_t failures_ = 0;  // in a row
   std::size_t pause_ = 0;     // steps
 };

@@ -201,8 +201,10 @@ TEST(DraftLength, GrowsShrinksAndPauses) {
     length.learn(length.next(), length.next());
     EXPECT_EQ(length.next(), expected);
   }
-  length.learn(15, 6);
-  EXPECT_EQ(length.next(), 6u);
+  for (const auto& [accepted, expected] : {std::pair<std::size_t, std::size_t>{9, 15}, {2, 3}, {1, 1}, {1, 3}, {3, 7}, {4, 7}}) {
+    length.learn(length.next(), accepted);
+    EXPECT_EQ(length.next(), expected);
+  }
   for (const std::size_t expected : {3, 1, 1}) {
     length.learn(length.next(), 0);
     EXPECT_EQ(length.next(), expected);
@@ -216,7 +218,14 @@ TEST(DraftLength, GrowsShrinksAndPauses) {
   EXPECT_EQ(length.next(), 3u);
   length.learn(3, 0);
   EXPECT_EQ(length.next(), 1u);  // patience anew
-  EXPECT_EQ(session::DraftLength(2).next(), 2u);
+
+  session::DraftLength few(5);
+  for (const std::size_t expected : {3, 5, 5}) {
+    EXPECT_EQ(few.next(), expected);
+    few.learn(few.next(), few.next());
+  }
+  few.learn(5, 0);
+  EXPECT_EQ(few.next(), 3u);
 }
 
 }  // namespace
