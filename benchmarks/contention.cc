@@ -1,6 +1,7 @@
-// What does decode keep of its speed when other programs want the same cores? Beside 0, 1 and 2 busy processes, in rounds.
+// What does a model keep of its speed when other programs want the same cores? Beside 0, 1 and 2 busy processes, in
+// rounds.
 //
-//   contention MODEL.gguf [--threads N] [--rounds N] [--json FILE]
+//   contention MODEL.gguf [--threads N] [--narrow 0|1] [--rounds N] [--json FILE]
 //
 // Fair shares of 2 threads on 2 cores are 1, 2/3 and 1/2. Needs a machine that is idle otherwise. POSIX only.
 #include <signal.h>
@@ -14,7 +15,6 @@
 #include <fstream>
 #include <iostream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "rill/rill.h"
@@ -25,7 +25,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kProcesses[] = {0, 1, 2};
-constexpr auto kMeasured = 600ms;
+// Of each kind of work, process count and round.
+constexpr auto kAdapting = 300ms;
+constexpr auto kMeasured = 900ms;
 
 // Child processes that do nothing but compute.
 class BusyProcesses {
@@ -54,22 +56,27 @@ class BusyProcesses {
   std::vector<pid_t> children_;
 };
 
-// Tokens per second of greedy decoding near position 64.
-double decode_speed(rill::Session& session, std::vector<float>& logits) {
-  constexpr std::uint64_t kStart = 64, kSteps = 32;
-  std::size_t tokens = 0;
+enum Work { kDecode, kPrefill };
+constexpr const char* kWorkNames[] = {"decode", "prefill"};
+
+// Tokens per second from position 64 on, logits included: one by one, or 128 at once.
+double speed(Work work, Clock::duration time, rill::Session& session, std::vector<float>& logits) {
+  constexpr std::uint64_t kStart = 64;
+  const std::vector<rill::Token> tokens(work == kDecode ? 32 : 128, 100);
+  const std::size_t piece = work == kDecode ? 1 : tokens.size();
+  std::size_t done = 0;
   const auto begin = Clock::now();
   Clock::duration elapsed{};
   do {
     session.truncate(kStart).value();
-    for (std::uint64_t i = 0; i < kSteps; ++i) {
-      session.feed(static_cast<rill::Token>(100 + i)).value();
+    for (std::size_t i = 0; i < tokens.size(); i += piece) {
+      session.feed(std::span(tokens).subspan(i, piece)).value();
       session.logits().all(std::span<float>(logits)).value();
     }
-    tokens += kSteps;
+    done += tokens.size();
     elapsed = Clock::now() - begin;
-  } while (elapsed < kMeasured);
-  return static_cast<double>(tokens) / std::chrono::duration<double>(elapsed).count();
+  } while (elapsed < time);
+  return static_cast<double>(done) / std::chrono::duration<double>(elapsed).count();
 }
 
 double median(std::vector<double> values) {
@@ -82,7 +89,8 @@ struct Arguments {
   std::string model;
   std::string json;
   int threads = 2;
-  int rounds = 7;
+  bool narrow = true;
+  int rounds = 5;
 };
 
 Arguments parse(int argc, char** argv) {
@@ -95,6 +103,8 @@ Arguments parse(int argc, char** argv) {
       throw std::runtime_error(word + " wants a value");
     } else if (word == "--threads") {
       arguments.threads = std::stoi(argv[++i]);
+    } else if (word == "--narrow") {
+      arguments.narrow = std::stoi(argv[++i]) != 0;
     } else if (word == "--rounds") {
       arguments.rounds = std::stoi(argv[++i]);
     } else if (word == "--json") {
@@ -103,44 +113,65 @@ Arguments parse(int argc, char** argv) {
       throw std::runtime_error("unknown option " + word);
     }
   }
-  if (arguments.model.empty()) throw std::runtime_error("usage: contention MODEL.gguf [--threads N] [--rounds N] [--json FILE]");
+  if (arguments.model.empty()) throw std::runtime_error("usage: contention MODEL.gguf [options]");
   return arguments;
 }
 
-void write_json(const Arguments& arguments, const std::vector<std::vector<double>>& speeds) {
+struct Series {
+  std::vector<double> speeds;  // of each round
+  std::vector<double> ratios;  // to the quiet speed of the same round
+};
+using Table = Series[2][std::size(kProcesses)];  // [work][processes]
+
+void write_json(const Arguments& arguments, const Table& table) {
   std::ofstream file(arguments.json);
-  file << "{\"threads\": " << arguments.threads << ", \"tokens_per_second\": {";
-  for (std::size_t n = 0; n < speeds.size(); ++n) {
-    file << (n == 0 ? "\"" : ", \"") << kProcesses[n] << "\": [";
-    for (std::size_t i = 0; i < speeds[n].size(); ++i) file << (i == 0 ? "" : ", ") << speeds[n][i];
-    file << "]";
+  file << "{\"threads\": " << arguments.threads << ", \"narrow\": " << arguments.narrow << ", \"tokens_per_second\": {";
+  for (const Work work : {kDecode, kPrefill}) {
+    file << (work == kDecode ? "\"" : ", \"") << kWorkNames[work] << "\": {";
+    for (const std::size_t n : kProcesses) {
+      file << (n == 0 ? "\"" : ", \"") << n << "\": [";
+      for (const double& speed : table[work][n].speeds)
+        file << (&speed == &table[work][n].speeds.front() ? "" : ", ") << speed;
+      file << "]";
+    }
+    file << "}";
   }
   file << "}}\n";
   if (!file.flush()) throw std::runtime_error(arguments.json + " could not be written");
 }
 
 void run(const Arguments& arguments) {
-  const auto model = rill::Model::load(arguments.model, {.threads = arguments.threads}).value();
+  rill::ModelOptions options;
+  options.pool = rill::ThreadPool::create({.threads = arguments.threads, .narrow = arguments.narrow}).value();
+  const auto model = rill::Model::load(arguments.model, options).value();
   rill::Session session = rill::Session::create(model, {.context_tokens = 256}).value();
   std::vector<float> logits(model->info().vocabulary_size);
   session.feed(std::vector<rill::Token>(64, 100)).value();
-  std::vector<std::vector<double>> speeds(std::size(kProcesses)), ratios(std::size(kProcesses));
+  Table table;
   for (int round = 0; round < arguments.rounds; ++round) {
-    for (std::size_t n = 0; n < std::size(kProcesses); ++n) {
-      const BusyProcesses busy(kProcesses[n]);
-      std::this_thread::sleep_for(50ms);
-      speeds[n].push_back(decode_speed(session, logits));
-      ratios[n].push_back(speeds[n].back() / speeds[0].back());
+    for (const std::size_t n : kProcesses) {
+      const BusyProcesses busy(n);
+      for (const Work work : {kDecode, kPrefill}) {
+        Series& series = table[work][n];
+        speed(work, kAdapting, session, logits);
+        series.speeds.push_back(speed(work, kMeasured, session, logits));
+        series.ratios.push_back(series.speeds.back() / table[work][0].speeds.back());
+      }
     }
   }
-  for (std::size_t n = 0; n < std::size(kProcesses); ++n) {
-    const auto [least, most] = std::minmax_element(ratios[n].begin(), ratios[n].end());
-    std::printf("beside %zu busy: %.1f tokens/s, %.2f of quiet (%.2f to %.2f)\n", kProcesses[n], median(speeds[n]),
-                median(ratios[n]), *least, *most);
+  for (const Work work : {kDecode, kPrefill}) {
+    for (const std::size_t n : kProcesses) {
+      const Series& series = table[work][n];
+      const auto [least, most] = std::minmax_element(series.ratios.begin(), series.ratios.end());
+      std::printf("%s beside %zu busy: %.1f tokens/s, %.2f of quiet (%.2f to %.2f)\n", kWorkNames[work], n,
+                  median(series.speeds), median(series.ratios), *least, *most);
+    }
   }
-  if (!arguments.json.empty()) write_json(arguments, speeds);
-  std::printf("threads=%d quiet_tokens_s=%.1f quiet=%.2f one=%.2f two=%.2f\n", arguments.threads, median(speeds[0]),
-              median(ratios[0]), median(ratios[1]), median(ratios[2]));
+  if (!arguments.json.empty()) write_json(arguments, table);
+  const auto kept = [&](Work work, std::size_t n) { return median(table[work][n].ratios); };
+  std::printf("threads=%d quiet_tokens_s=%.1f quiet=%.2f one=%.2f two=%.2f prefill_one=%.2f prefill_two=%.2f\n",
+              arguments.threads, median(table[kDecode][0].speeds), kept(kDecode, 0), kept(kDecode, 1), kept(kDecode, 2),
+              kept(kPrefill, 1), kept(kPrefill, 2));
 }
 
 }  // namespace

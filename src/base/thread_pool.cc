@@ -27,10 +27,28 @@ void pause() noexcept {
 #endif
 }
 
+template <typename Condition>
+bool spin_briefly(Condition condition) noexcept {
+  for (int i = 0; i < 64; ++i) {
+    if (condition()) return true;
+    pause();
+  }
+  return false;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Workers>> Workers::start(std::size_t threads, std::chrono::microseconds spin) {
-  std::unique_ptr<Workers> workers(new Workers(spin));
+Workers::Workers(const ThreadPoolOptions& options)
+    : spin_(options.spin),
+      narrow_(options.narrow),
+      shares_(static_cast<std::size_t>(options.threads)),
+      limit_(shares_.size()),
+      width_(shares_.size()),
+      found_width_(shares_.size()) {}
+
+Result<std::unique_ptr<Workers>> Workers::start(const ThreadPoolOptions& options) {
+  std::unique_ptr<Workers> workers(new Workers(options));
+  const std::size_t threads = workers->limit();
   workers->helpers_.reserve(threads - 1);
   const cpu::ScopedSignalBlock signals;  // inherited by the threads
   for (std::size_t thread = 1; thread < threads; ++thread) {
@@ -47,50 +65,72 @@ Result<std::unique_ptr<Workers>> Workers::start(std::size_t threads, std::chrono
 Workers::~Workers() {
   stopping_.store(true);
   wake(work_);
+  wake(wider_);
   for (std::thread& helper : helpers_) helper.join();
 }
 
-// Waits for a moment without giving up the core.
+// Keeps the core for a while, then gives it up. Returns how long it took.
 template <typename Condition>
-bool Workers::spin_until(Condition condition) const noexcept {
-  std::chrono::steady_clock::time_point deadline{};
+Workers::Clock::duration Workers::wait_until(Condition condition, std::condition_variable& news,
+                                             std::atomic<std::size_t>& sleepers) noexcept {
+  const Clock::time_point begin = Clock::now();
+  bool there = false;
   do {
-    for (int i = 0; i < 64; ++i) {
-      if (condition()) return true;
-      pause();
-    }
-    const auto now = std::chrono::steady_clock::now();
-    if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + spin_;
-    if (now >= deadline) return false;
-  } while (true);
+    there = spin_briefly(condition);
+  } while (!there && Clock::now() < begin + spin_);
+  if (!there) sleep_until(condition, news, sleepers);
+  return Clock::now() - begin;
+}
+
+template <typename Condition>
+void Workers::sleep_until(Condition condition, std::condition_variable& news,
+                          std::atomic<std::size_t>& sleepers) noexcept {
+  std::unique_lock lock(mutex_);
+  sleeps_and_wakes_.fetch_add(1, std::memory_order_relaxed);
+  sleepers.fetch_add(1);
+  news.wait(lock, condition);
+  sleepers.fetch_sub(1);
 }
 
 // Taking the mutex makes sure that whoever is about to sleep either does, and is woken, or still looks again.
-void Workers::wake(std::condition_variable& sleeping) noexcept {
+void Workers::wake(std::condition_variable& news) noexcept {
+  sleeps_and_wakes_.fetch_add(1, std::memory_order_relaxed);
   { const std::lock_guard lock(mutex_); }
-  sleeping.notify_all();
+  news.notify_all();
 }
 
 // False if this thread holds the pool already.
-bool Workers::enter() noexcept {
+bool Workers::enter(std::size_t kind) noexcept {
   const std::thread::id self = std::this_thread::get_id();
   if (helpers_.empty() || holder_.load(std::memory_order_relaxed) == self) return false;
   const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
   const auto served = [&] { return serving_.load() == ticket; };
-  if (!spin_until(served)) {
-    std::unique_lock lock(mutex_);
-    waiting_turns_.fetch_add(1);
-    turn_.wait(lock, served);
-    waiting_turns_.fetch_sub(1);
-  }
+  if (!served()) wait_until(served, turn_, waiting_turns_);
   holder_.store(self, std::memory_order_relaxed);
+  choose_width();
+  kind_ = narrow_ ? kind : 0;
+  if (kind_ != 0) {
+    stalled_.store(0, std::memory_order_relaxed);
+    turn_begin_ = Clock::now();
+  }
   return true;
 }
 
 void Workers::leave() noexcept {
+  if (kind_ != 0) {
+    const std::chrono::nanoseconds stalled(stalled_.load(std::memory_order_relaxed));
+    found_width_.observe(kind_, Clock::now() - turn_begin_, stalled / static_cast<int>(width()));
+  }
   holder_.store(std::thread::id(), std::memory_order_relaxed);
   serving_.fetch_add(1);
   if (waiting_turns_.load() > 0) wake(turn_);
+}
+
+void Workers::choose_width() noexcept {
+  if (found_width_.most() != limit()) found_width_ = PoolWidth(limit());
+  if (found_width_.width() == width()) return;
+  width_.store(found_width_.width());
+  if (parked_helpers_.load() > 0) wake(wider_);
 }
 
 std::size_t Workers::queued() const noexcept {
@@ -100,47 +140,72 @@ std::size_t Workers::queued() const noexcept {
 }
 
 void Workers::run_in_turn(std::size_t tiles, TileFunction function) noexcept {
-  if (tiles <= 1 || helpers_.empty()) {
+  if (tiles <= 1 || width() == 1) {
     for (std::size_t tile = 0; tile < tiles; ++tile) function(tile, 0);
     return;
   }
-  tiles_ = tiles;
-  function_ = function;
   unfinished_.store(tiles, std::memory_order_relaxed);
-  unclaimed_.store(static_cast<std::int64_t>(tiles));
+  deal(tiles, function);
   if (idle_helpers_.load() > 0) wake(work_);
 
-  const std::size_t done = work(0);
+  function(0, 0);  // the caller's without a claim: should it lose its core now, others see that they wait for it
+  const std::size_t done = 1 + work(0);
   if (unfinished_.fetch_sub(done, std::memory_order_acq_rel) == done) return;
   const auto finished = [&] { return unfinished_.load() == 0; };
-  if (spin_until(finished)) return;
-  std::unique_lock lock(mutex_);
-  waiting_runs_.store(1);
-  finished_.wait(lock, finished);
-  waiting_runs_.store(0);
+  if (spin_briefly(finished)) return;
+  count_stall(wait_until(finished, finished_, waiting_runs_));
+}
+
+// Deals the tiles out in turn, so that each thread meets the first ones first; tile 0 is the caller's already. What is
+// read after a claim is written before the first word that others watch, so that the cache lines travel together.
+void Workers::deal(std::size_t tiles, TileFunction function) noexcept {
+  const std::size_t sharing = std::min(width(), tiles);
+  const auto count = [&](std::size_t thread) { return (tiles - 1 - thread) / sharing + 1; };
+  for (std::size_t thread = 0; thread < sharing; ++thread) {
+    Share& share = shares_[thread];
+    share.end = thread + sharing * count(thread);
+    share.stride = sharing;
+    share.function = function;
+  }
+  for (std::size_t thread = 0; thread < sharing; ++thread) {
+    shares_[thread].unclaimed.store(static_cast<std::int64_t>(count(thread)) - (thread == 0 ? 1 : 0));
+  }
+}
+
+void Workers::count_stall(Clock::duration waited) noexcept {
+  stalled_.fetch_add(std::chrono::nanoseconds(waited).count(), std::memory_order_relaxed);
 }
 
 // Works until no tile is left to claim; returns how many it finished.
 std::size_t Workers::work(std::size_t thread) noexcept {
   std::size_t done = 0;
-  while (unclaimed_.load(std::memory_order_relaxed) > 0) {
-    const std::int64_t left = unclaimed_.fetch_sub(1, std::memory_order_acquire);
-    if (left <= 0) break;
-    function_(tiles_ - static_cast<std::size_t>(left), thread);
-    ++done;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    Share& share = shares_[(thread + i) % shares_.size()];
+    while (share.unclaimed.load(std::memory_order_relaxed) > 0) {
+      const std::int64_t left = share.unclaimed.fetch_sub(1, std::memory_order_acquire);
+      if (left <= 0) break;
+      share.function(share.end - static_cast<std::size_t>(left) * share.stride, thread);
+      ++done;
+    }
   }
   return done;
 }
 
 void Workers::help(std::size_t thread) noexcept {
   const ScopedFloatMode mode;
-  const auto needed = [&] { return unclaimed_.load() > 0 || stopping_.load(); };
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    if (!spin_until(needed)) {
-      std::unique_lock lock(mutex_);
-      idle_helpers_.fetch_add(1);
-      work_.wait(lock, needed);
-      idle_helpers_.fetch_sub(1);
+  const auto parked = [&] { return thread >= width_.load(); };
+  const auto stopping = [&] { return stopping_.load(); };
+  while (!stopping()) {
+    if (parked()) {
+      sleep_until([&] { return !parked() || stopping(); }, wider_, parked_helpers_);
+      continue;
+    }
+    const auto needed = [&] { return shares_[thread].unclaimed.load() > 0 || stopping(); };
+    if (!spin_briefly(needed)) {
+      const bool others_work = unfinished_.load() > 0;
+      const std::uint64_t turn = serving_.load();
+      const Clock::duration waited = wait_until(needed, work_, idle_helpers_);
+      if (others_work && serving_.load() == turn) count_stall(waited);
     }
     const std::size_t done = work(thread);
     if (done > 0 && unfinished_.fetch_sub(done) == done && waiting_runs_.load() > 0) wake(finished_);
@@ -151,6 +216,18 @@ ThreadPool::ThreadPool(std::unique_ptr<Workers> workers) : workers_(std::move(wo
 ThreadPool::~ThreadPool() = default;
 
 std::size_t ThreadPool::threads() const noexcept { return workers_->threads(); }
+std::size_t ThreadPool::thread_limit() const noexcept { return workers_->limit(); }
+
+Result<void> ThreadPool::set_thread_limit(int threads) {
+  return guarded([&]() -> Result<void> {
+    if (threads < 1 || static_cast<std::size_t>(threads) > workers_->threads()) {
+      return make_error(ErrorCode::invalid_argument, "thread limit = {} is not in [1, {}]", threads,
+                        workers_->threads());
+    }
+    workers_->set_limit(static_cast<std::size_t>(threads));
+    return {};
+  });
+}
 
 Result<std::shared_ptr<ThreadPool>> ThreadPool::create(const ThreadPoolOptions& options) {
   return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
@@ -160,10 +237,12 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::create(const ThreadPoolOptions& 
       return make_error(ErrorCode::invalid_argument, "threads = {} is not in [0, {}]", options.threads, max_threads);
     }
     if (options.spin.count() < 0 || options.spin > kMaxSpin) {
-      return make_error(ErrorCode::invalid_argument, "spin = {} us is not in [0, {}]", options.spin.count(), kMaxSpin.count());
+      return make_error(ErrorCode::invalid_argument, "spin = {} us is not in [0, {}]", options.spin.count(),
+                        kMaxSpin.count());
     }
-    const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cpu::usable_cores();
-    RILL_ASSIGN(std::unique_ptr<Workers> workers, Workers::start(threads, options.spin));
+    ThreadPoolOptions resolved = options;
+    if (resolved.threads == 0) resolved.threads = static_cast<int>(cpu::usable_cores());
+    RILL_ASSIGN(std::unique_ptr<Workers> workers, Workers::start(resolved));
     return std::shared_ptr<ThreadPool>(new ThreadPool(std::move(workers)));
   });
 }

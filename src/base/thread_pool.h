@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/pool_width.h"
 #include "rill/thread_pool.h"
 
 namespace rill {
@@ -40,29 +41,39 @@ class TileFunction {
 // Thread-safe. Nothing is allocated after start.
 class Workers {
  public:
-  static Result<std::unique_ptr<Workers>> start(std::size_t threads, std::chrono::microseconds spin);
+  // options.threads is resolved.
+  static Result<std::unique_ptr<Workers>> start(const ThreadPoolOptions& options);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   std::size_t threads() const noexcept { return helpers_.size() + 1; }
-  // Turns that were asked for while another was held; a moment's view.
+  std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(std::size_t threads) noexcept { limit_.store(threads, std::memory_order_relaxed); }  // [1, threads()]
+  // How many threads share a run; constant within a turn.
+  std::size_t width() const noexcept { return width_.load(std::memory_order_relaxed); }
+  // Moments' views: turns that were asked for while another was held; how often a thread went to sleep or woke another,
+  // the only times that a lock is taken or the system is called.
   std::size_t queued() const noexcept;
+  std::uint64_t sleeps_and_wakes() const noexcept { return sleeps_and_wakes_.load(std::memory_order_relaxed); }
 
-  // Holds the pool for the runs of one step, which would otherwise alternate with those of another session and pay for a
-  // change of hands each time. A turn inside another of the same thread is part of that. A tile must not ask for one.
+  // Holds the pool for the runs of one step, which would otherwise alternate with those of another session and pay for
+  // a change of hands each time. A turn inside another of the same thread is part of that. A tile must not ask for one.
+  // Turns of one kind, unless it is 0, are the same work (the number of rows is such a kind): the time that they take
+  // decides how many threads are used while other programs want the cores.
   class Turn {
    public:
-    explicit Turn(Workers& workers) noexcept : workers_(workers), outermost_(workers.enter()) {}
+    explicit Turn(Workers& workers, std::size_t kind = 0) noexcept
+        : workers_(workers), outermost_(workers.enter(kind)) {}
     ~Turn() {
       if (outermost_) workers_.leave();
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    std::size_t threads() const noexcept { return workers_.threads(); }
-    // Calls function(tile, thread) once for every tile in [0, tiles), in any order and on any thread, this one included,
-    // and returns when all calls have returned; their writes are visible then.
+    // Calls function(tile, thread) once for every tile in [0, tiles), on any thread, this one included, and returns
+    // when all calls have returned; their writes are visible then. Each of width() threads takes tiles in ascending
+    // order, width() apart, and then what others have left: tiles of unequal length should come longest first.
     void run(std::size_t tiles, TileFunction function) noexcept { workers_.run_in_turn(tiles, function); }
 
    private:
@@ -74,30 +85,43 @@ class Workers {
   void run(std::size_t tiles, TileFunction function) noexcept { Turn(*this).run(tiles, function); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kLine = 64;  // bytes of a cache line
 
-  explicit Workers(std::chrono::microseconds spin) : spin_(spin) {}
+  explicit Workers(const ThreadPoolOptions& options);
 
-  bool enter() noexcept;
+  bool enter(std::size_t kind) noexcept;
   void leave() noexcept;
+  void choose_width() noexcept;
   void run_in_turn(std::size_t tiles, TileFunction function) noexcept;
+  void deal(std::size_t tiles, TileFunction function) noexcept;
   std::size_t work(std::size_t thread) noexcept;
   void help(std::size_t thread) noexcept;
+  void count_stall(Clock::duration waited) noexcept;
   template <typename Condition>
-  bool spin_until(Condition condition) const noexcept;
-  void wake(std::condition_variable& sleeping) noexcept;
+  Clock::duration wait_until(Condition condition, std::condition_variable& news,
+                             std::atomic<std::size_t>& sleepers) noexcept;
+  template <typename Condition>
+  void sleep_until(Condition condition, std::condition_variable& news, std::atomic<std::size_t>& sleepers) noexcept;
+  void wake(std::condition_variable& news) noexcept;
 
   // Written when threads start and stop.
   const std::chrono::microseconds spin_;
+  const bool narrow_;
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> helpers_;
 
-  // The run. The one word that hands out tiles is also what idle threads watch. Whoever counts it down from n > 0 owns tile
-  // tiles_ - n, whichever run that belongs to, and no run ends while a tile of it is owned: so tiles_ and function_, read
-  // after the claim, are its own, and a thread that comes late to a run needs no waiting for.
-  alignas(kLine) std::atomic<std::int64_t> unclaimed_{0};  // <= 0: nothing to do
-  alignas(kLine) std::size_t tiles_ = 0;
-  TileFunction function_;
+  // A thread's share of the run: it watches its own while idle, and takes from others' when its own is done. Whoever
+  // counts `unclaimed` down from n > 0 owns tile end - n * stride, whichever run that belongs to, and no run ends while
+  // a tile of it is owned: so what it reads after the claim is its own, and a thread that comes late to a run needs no
+  // waiting for.
+  struct alignas(kLine) Share {
+    std::atomic<std::int64_t> unclaimed{0};  // <= 0: nothing to do
+    std::size_t end = 0;
+    std::size_t stride = 0;
+    TileFunction function;
+  };
+  std::vector<Share> shares_;
   alignas(kLine) std::atomic<std::size_t> unfinished_{0};  // tiles
 
   // The queue of turns.
@@ -105,13 +129,24 @@ class Workers {
   std::atomic<std::uint64_t> serving_{0};
   std::atomic<std::thread::id> holder_{};
 
-  // Sleep. Who sleeps first counts itself, then looks once more; who has news first publishes, then looks at the counts: in
-  // the one order of sequentially consistent operations, one of the two sees the other.
+  // The threads with an index below width_ work, the others are parked. What is not atomic belongs to the holder of the
+  // turn.
+  std::atomic<std::size_t> limit_;
+  std::atomic<std::size_t> width_;
+  PoolWidth found_width_;
+  std::size_t kind_ = 0;
+  Clock::time_point turn_begin_;
+  std::atomic<std::int64_t> stalled_{0};  // nanoseconds of this turn that threads waited for others' tiles, added up
+
+  // Sleep. Who sleeps first counts itself, then looks once more; who has news first publishes, then looks at the
+  // counts: in the one order of sequentially consistent operations, one of the two sees the other.
   alignas(kLine) std::atomic<std::size_t> idle_helpers_{0};
   std::atomic<std::size_t> waiting_runs_{0};
   std::atomic<std::size_t> waiting_turns_{0};
+  std::atomic<std::size_t> parked_helpers_{0};
+  std::atomic<std::uint64_t> sleeps_and_wakes_{0};
   std::mutex mutex_;
-  std::condition_variable work_, finished_, turn_;
+  std::condition_variable work_, finished_, turn_, wider_;
 };
 
 }  // namespace rill

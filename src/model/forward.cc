@@ -150,7 +150,7 @@ Result<void> Forward::run(std::span<const Segment> segments, const StopToken& st
 }
 
 Result<void> Forward::run_chunk(const StopToken& stop) {
-  const Workers::Turn turn(model_->pool->workers());  // sessions alternate between chunks, not between products
+  const Workers::Turn turn(model_->pool->workers(), rows_);  // sessions alternate between chunks, not between products
   const Config& config = model_->config;
   embed_tokens();
   fill_rope_tables();
@@ -222,7 +222,7 @@ Result<void> Forward::multiply(std::span<const Product> products, std::size_t la
 
   std::size_t groups = 0;
   for (const Product& product : products) groups += product.weights->groups();
-  const std::size_t threads = model_->pool->threads();
+  const std::size_t threads = model_->pool->workers().width();
   model_->pool->workers().run(kRounds * threads, [&](std::size_t tile, std::size_t) noexcept {
     std::size_t begin = tile_begin(tile, threads, groups);
     std::size_t end = tile_begin(tile + 1, threads, groups);

@@ -36,7 +36,7 @@ Result<void> head_logits(const LoadedModel& model, const float* hidden, std::siz
   const ScopedFloatMode float_mode;
   RILL_ASSIGN(const PreparedHidden prepared, prepare(model, hidden, rows));
   const PackedMatrix& head = model.weights.head;
-  const std::size_t tiles = std::min(head.groups(), kTilesPerThread * model.pool->threads());
+  const std::size_t tiles = std::min(head.groups(), kTilesPerThread * model.pool->workers().width());
   model.pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
     model.kernels->matmul(head, prepared.view, head.groups() * tile / tiles, head.groups() * (tile + 1) / tiles,
                           logits.data(), head.rows);
@@ -59,7 +59,7 @@ Result<void> head_rows(const LoadedModel& model, const float* hidden, std::span<
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
 
   std::vector<float> values(groups.size() * kRowsPerGroup);
-  const std::size_t tiles = std::min(groups.size(), kTilesPerThread * model.pool->threads());
+  const std::size_t tiles = std::min(groups.size(), kTilesPerThread * model.pool->workers().width());
   model.pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
     for (std::size_t i = groups.size() * tile / tiles; i < groups.size() * (tile + 1) / tiles; ++i) {
       PackedMatrix one = head;

@@ -94,6 +94,90 @@ TEST(ThreadPoolTest, TilesAreSharedWhileOneIsSlow) {
   EXPECT_EQ(others, 8);
 }
 
+TEST(ThreadPoolTest, LimitHoldsFromTheNextTurn) {
+  const auto pool = make_pool(4);
+  for (const std::size_t limit : {2, 1, 3, 4}) {
+    ASSERT_TRUE(pool->set_thread_limit(static_cast<int>(limit)));
+    EXPECT_EQ(pool->thread_limit(), limit);
+    int runs_of_others = 0;  // a thread beyond the limit may be about to take tiles; then it sleeps
+    for (int run = 0; run < 500; ++run) {
+      std::atomic<int> tiles = 0, of_others = 0;
+      pool->workers().run(64, [&](std::size_t, std::size_t thread) noexcept {
+        ++tiles;
+        if (thread >= limit) ++of_others;
+      });
+      ASSERT_EQ(tiles, 64);
+      EXPECT_EQ(pool->workers().width(), limit);
+      runs_of_others += of_others > 0;
+    }
+    EXPECT_LE(runs_of_others, 20);
+  }
+  {
+    Workers::Turn turn(pool->workers());
+    ASSERT_TRUE(pool->set_thread_limit(1));
+    EXPECT_EQ(pool->workers().width(), 4u);
+  }
+  for (const int limit : {0, -1, 5}) {
+    const auto refused = pool->set_thread_limit(limit);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(pool->thread_limit(), 1u);
+  }
+}
+
+TEST(ThreadPoolTest, LimitMayChangeWhileOthersRun) {
+  const auto pool = make_pool(3, 5us);
+  std::atomic<bool> stop = false;
+  std::thread changer([&] {
+    for (int i = 0; !stop; ++i) {
+      pool->set_thread_limit(1 + i % 3).value();
+      std::this_thread::yield();
+    }
+  });
+  for (int run = 0; run < 2000; ++run) {
+    std::vector<int> count(5, 0);
+    pool->workers().run(count.size(), [&](std::size_t tile, std::size_t) noexcept { ++count[tile]; });
+    EXPECT_EQ(count, std::vector<int>(5, 1));
+  }
+  stop = true;
+  changer.join();
+}
+
+// A helper that sleeps in its tile stands for one whose core is taken. Turns without it, on a busy machine, end at
+// once.
+TEST(ThreadPoolTest, NarrowsWhenHelpersStall) {
+  for (const bool narrow : {true, false}) {
+    const auto pool = ThreadPool::create({.threads = 2, .spin = 1s, .narrow = narrow}).value();
+    bool narrowed = false;
+    int helped_turns = 0;
+    for (int i = 0; i < 20'000 && helped_turns < (narrow ? 1000 : 20) && !narrowed; ++i) {
+      const Workers::Turn turn(pool->workers(), 1);
+      narrowed = pool->workers().width() == 1;
+      std::atomic<bool> helped = false;
+      pool->workers().run(2, [&](std::size_t, std::size_t thread) noexcept {
+        helped = helped || thread == 1;
+        for (int spin = 0; spin < 10'000 && !helped; ++spin) {}
+        if (thread == 1) std::this_thread::sleep_for(2ms);
+      });
+      helped_turns += helped;
+    }
+    EXPECT_EQ(narrowed, narrow);
+  }
+}
+
+// Neither lock nor system call while nobody sleeps.
+TEST(ThreadPoolTest, NobodySleepsWithinTheSpin) {
+  const auto pool = make_pool(2, 1s);
+  const auto runs = [&] {
+    const std::uint64_t before = pool->workers().sleeps_and_wakes();
+    for (int run = 0; run < 100; ++run) pool->workers().run(8, [](std::size_t, std::size_t) noexcept {});
+    return pool->workers().sleeps_and_wakes() - before;
+  };
+  EXPECT_EQ(runs(), 0u);
+  const auto sleepy = make_pool(2, 0us);
+  while (sleepy->workers().sleeps_and_wakes() == 0) std::this_thread::yield();  // the helper, which has nothing to do
+}
+
 TEST(ThreadPoolTest, CallersFromSeveralThreadsTakeTurns) {
   const auto pool = make_pool(3, 5us);
   std::atomic<int> inside = 0, overlaps = 0;
@@ -146,7 +230,8 @@ TEST(ThreadPoolTest, CreateAndDestroyOften) {
   }
 }
 
-// The threads compute in the default mode, whatever the thread that made them was in. (fegetround reads the x87's mode.)
+// The threads compute in the default mode, whatever the thread that made them was in. (fegetround reads the x87's
+// mode.)
 TEST(ThreadPoolTest, HelpersHaveTheDefaultRoundingMode) {
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
   const auto pool = make_pool(2);
@@ -207,7 +292,8 @@ TEST(ThreadPoolTest, BusyNeighbours) {
   EXPECT_EQ(tiles, 4000);
 }
 
-// Run in a process of its own. Exit status 0 if a pool that finds no room for its stacks is an error and leaves no thread.
+// Run in a process of its own. Exit status 0 if a pool that finds no room for its stacks is an error and leaves no
+// thread.
 [[noreturn]] void create_without_memory() {
   const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};  // 1 GiB holds some 100 stacks
   setrlimit(RLIMIT_AS, &limit);

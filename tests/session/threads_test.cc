@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/thread_pool.h"
 #include "support/scripted.h"
 
 namespace rill {
@@ -37,6 +38,34 @@ TEST(ThreadsTest, SessionsOnTheirOwnThreadsGiveWhatEachGivesAlone) {
   for (unsigned i = 0; i < 4; ++i) threads.emplace_back([&, i] { together[i] = run(i); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(together, alone);
+}
+
+std::vector<std::vector<float>> logits_of_steps(Session& session, std::size_t steps, ThreadPool* changing = nullptr) {
+  std::vector<std::vector<float>> rows;
+  for (const Token token : some_tokens(steps)) {
+    if (changing != nullptr) changing->set_thread_limit(1 + static_cast<int>(rows.size() % changing->threads())).value();
+    session.feed(token).value();
+    rows.push_back(session.logits().all().value());
+  }
+  return rows;
+}
+
+TEST(ThreadsTest, TheLimitMayChangeBetweenSteps) {
+  ModelOptions options{.pool = ThreadPool::create({.threads = 3}).value()};
+  const auto other = test::load_bytes(test::make_tiny_model(test::tiny_options("gemma3")), options);
+  Session steady = Session::create(model()).value(), changing = Session::create(other).value();
+  EXPECT_EQ(logits_of_steps(steady, 40), logits_of_steps(changing, 40, options.pool.get()));
+}
+
+// Once warm, a step takes no lock and makes no system call for the pool, unless the caller pauses for longer than the spin.
+TEST(ThreadsTest, WarmStepsWakeNobody) {
+  ModelOptions options{.pool = ThreadPool::create({.threads = 2, .spin = std::chrono::seconds(1), .narrow = false}).value()};
+  const auto warm = test::load_bytes(test::make_tiny_model(test::tiny_options("gemma3")), options);
+  Session session = Session::create(warm).value();
+  logits_of_steps(session, 2);
+  const std::uint64_t before = options.pool->workers().sleeps_and_wakes();
+  logits_of_steps(session, 40);
+  EXPECT_EQ(options.pool->workers().sleeps_and_wakes(), before);
 }
 
 TEST(ThreadsTest, ForksThatSharePagesRunOnTheirOwnThreads) {
