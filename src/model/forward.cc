@@ -13,6 +13,7 @@
 namespace rill::model {
 namespace {
 
+constexpr std::size_t kOwnRows = 32;            // rows whose scratch memory a session keeps; more are the model's
 constexpr std::size_t kQueryTile = 16;          // query rows of one attention task
 constexpr std::size_t kInlineWork = 4096;       // nanoseconds or so below which row-wise work is not worth a synchronisation
 constexpr std::size_t kTasksPerThread = 4;      // of attention, before they are cut by span
@@ -60,32 +61,34 @@ Result<Forward> Forward::create(const LoadedModel& model, std::size_t max_rows) 
 }
 
 Result<void> Forward::allocate() {
-  const Config& config = model_->config;
-  const std::size_t n = max_rows_;
-  const std::size_t widest = std::max({config.embedding_length, config.query_length(), config.feed_forward_length});
-  partial_floats_ = 2 * partial_rows(config) * (config.head_dim + 2);
-  for (int pass = 0; pass < 2; ++pass) {
-    Carver carve(pass == 0 ? nullptr : scratch_.data());
-    x_ = carve.floats(n * config.embedding_length);
-    normed_ = carve.floats(n * config.embedding_length);
-    q_ = carve.floats(n * config.query_length());
-    k_ = carve.floats(n * config.kv_length());
-    v_ = carve.floats(n * config.kv_length());
-    attended_ = carve.floats(n * config.query_length());
-    gate_ = carve.floats(n * config.feed_forward_length);
-    up_ = carve.floats(n * config.feed_forward_length);
-    rope_ = carve.floats(2 * n * config.rope_dimensions);
-    prepared_ = carve.bytes(n * (activation_row_bytes(ActivationFormat::f32, widest) +
-                                 activation_row_bytes(ActivationFormat::q16, widest)) + Buffer::kAlignment);
-    partial_ = carve.floats(model_->pool->threads() * partial_floats_);
-    if (pass == 0) {
-      RILL_ASSIGN(scratch_, Buffer::allocate(carve.used()));
-    }
-  }
-  positions_.reserve(n);
-  tokens_.reserve(n);
-  part_of_row_.reserve(n);
+  RILL_ASSIGN(scratch_, Buffer::allocate(lay_out(nullptr, std::min(kOwnRows, max_rows_))));
+  positions_.reserve(max_rows_);
+  tokens_.reserve(max_rows_);
+  part_of_row_.reserve(max_rows_);
   return {};
+}
+
+// Cuts the memory for passes of up to `rows` rows; returns how many bytes that takes, with no memory too.
+std::size_t Forward::lay_out(std::byte* memory, std::size_t rows) {
+  const Config& config = model_->config;
+  const std::size_t n = rows;
+  const std::size_t widest = std::max({config.embedding_length, config.query_length(), config.feed_forward_length});
+  capacity_ = rows;
+  partial_floats_ = 2 * partial_rows(config) * (config.head_dim + 2);
+  Carver carve(memory);
+  x_ = carve.floats(n * config.embedding_length);
+  normed_ = carve.floats(n * config.embedding_length);
+  q_ = carve.floats(n * config.query_length());
+  k_ = carve.floats(n * config.kv_length());
+  v_ = carve.floats(n * config.kv_length());
+  attended_ = carve.floats(n * config.query_length());
+  gate_ = carve.floats(n * config.feed_forward_length);
+  up_ = carve.floats(n * config.feed_forward_length);
+  rope_ = carve.floats(2 * n * config.rope_dimensions);
+  prepared_ = carve.bytes(n * (activation_row_bytes(ActivationFormat::f32, widest) +
+                               activation_row_bytes(ActivationFormat::q16, widest)) + Buffer::kAlignment);
+  partial_ = carve.floats(model_->pool->threads() * partial_floats_);
+  return carve.used();
 }
 
 template <typename Body>
@@ -102,9 +105,23 @@ void Forward::for_rows(std::size_t rows, std::size_t work_per_row, Body&& body) 
 }
 
 Result<void> Forward::run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress) {
-  const ScopedFloatMode float_mode;
   std::size_t total = 0;
   for (const Segment& segment : segments) total += segment.tokens.size();
+  const std::size_t rows = std::min(total, max_rows_);
+  if (rows <= kOwnRows) {
+    lay_out(scratch_.data(), std::min(kOwnRows, max_rows_));
+    return run_chunks(segments, total, stop, progress);
+  }
+  RILL_ASSIGN(Buffer borrowed, model_->scratch.take(lay_out(nullptr, rows)));
+  lay_out(borrowed.data(), rows);
+  Result<void> result = run_chunks(segments, total, stop, progress);
+  model_->scratch.give(std::move(borrowed));
+  return result;
+}
+
+Result<void> Forward::run_chunks(std::span<const Segment> segments, std::size_t total, const StopToken& stop,
+                                 const Progress& progress) {
+  const ScopedFloatMode float_mode;
   std::size_t done = 0;
   std::size_t segment_index = 0;
   std::size_t offset = 0;
@@ -188,7 +205,7 @@ void Forward::fill_rope_tables() {
     float* global = rope_ + row * 2 * pairs;
     kernels::rope_table(model_->inverse_frequencies.data(), pairs, positions_[row], global, global + pairs);
     if (!sliding) return;
-    float* local = rope_ + (max_rows_ + row) * 2 * pairs;
+    float* local = rope_ + (capacity_ + row) * 2 * pairs;
     kernels::rope_table(model_->inverse_frequencies_sliding.data(), pairs, positions_[row], local, local + pairs);
   });
 }
@@ -314,7 +331,7 @@ void Forward::rotate_heads(float* x, std::size_t heads, const float* norm, std::
     }
   }
   const std::size_t pairs = config.rope_dimensions / 2;
-  const float* cosine = rope_ + ((config.sliding[layer_index] ? max_rows_ : 0) + row) * 2 * pairs;
+  const float* cosine = rope_ + ((config.sliding[layer_index] ? capacity_ : 0) + row) * 2 * pairs;
   model_->kernels->rope(x, heads, config.head_dim, cosine, cosine + pairs, pairs, config.rope_neighbours);
 }
 

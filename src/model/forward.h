@@ -70,7 +70,10 @@ class Forward {
 
   Forward(const LoadedModel& model, std::size_t max_rows);
   Result<void> allocate();
+  std::size_t lay_out(std::byte* memory, std::size_t rows);
 
+  Result<void> run_chunks(std::span<const Segment> segments, std::size_t total, const StopToken& stop,
+                          const Progress& progress);
   Result<void> run_chunk(const StopToken& stop);
   Result<void> run_layer(std::size_t layer_index, bool last);
   void embed_tokens();
@@ -98,7 +101,8 @@ class Forward {
   const LoadedModel* model_;
   std::size_t max_rows_;
   std::vector<KvPlace> kv_places_;  // [layers]
-  Buffer scratch_;
+  Buffer scratch_;                  // for few rows
+  std::size_t capacity_ = 0;        // rows that the memory in use is laid out for
 
   std::vector<Part> parts_;
   std::vector<KeptRow> kept_;

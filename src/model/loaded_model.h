@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "kernels/kernel_table.h"
 #include "model/config.h"
+#include "model/scratch_cache.h"
 #include "model/weights.h"
 #include "rill/model.h"
 
@@ -31,6 +32,7 @@ class LoadedModel {
   const kernels::KernelTable* kernels = nullptr;
   std::shared_ptr<ThreadPool> pool;
   Activations activations = Activations::fast;
+  mutable ScratchCache scratch;
   std::vector<double> inverse_frequencies;          // [rope_dimensions / 2], global layers
   std::vector<double> inverse_frequencies_sliding;  // the same for sliding-window layers
 
