@@ -48,7 +48,8 @@ class Run {
   void change_history() {
     const std::vector<Token> other = random_tokens(model_->info().vocabulary_size, 20, 99);
     switch (way_.history) {
-      case History::straight: break;
+      case History::straight:
+        break;
       case History::rolled_back:
         mine().feed(other).value();
         mine().truncate(sequence_.prompt).value();
@@ -84,7 +85,8 @@ class Run {
       } else if (step_ >= i / 2) {
         if (sessions_[i].length() >= kLeavesAt) sessions_[i] = start();
         const std::span<const Token> tokens = company_[i];
-        items.push_back({&sessions_[i], sessions_[i].length() == 0 ? tokens : tokens.subspan(step_ % tokens.size(), 1)});
+        items.push_back(
+            {&sessions_[i], sessions_[i].length() == 0 ? tokens : tokens.subspan(step_ % tokens.size(), 1)});
       }
     }
     ++step_;
@@ -142,16 +144,19 @@ std::size_t expect_same_bits(const Load& load, const Way& way, const Sequence& s
     if (ids.empty()) {
       logits.all(actual).value();
     } else {
-      std::transform(ids.begin(), ids.end(), expected.begin(), [&](Token id) { return baseline[position - sequence.compared_from][static_cast<std::size_t>(id)]; });
+      std::transform(ids.begin(), ids.end(), expected.begin(), [&](Token id) {
+        return baseline[position - sequence.compared_from][static_cast<std::size_t>(id)];
+      });
       expected.resize(ids.size());
       actual.resize(ids.size());
       logits.rows(ids, actual).value();
     }
     compared += actual.size();
     if (std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)) == 0 || different++ != 0) return;
-    const auto at = std::mismatch(expected.begin(), expected.end(), actual.begin(), [](float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; });
-    ADD_FAILURE() << way << ": at position " << position << " logit " << at.first - expected.begin() << " of those asked for is "
-                  << *at.second << ", not the baseline's " << *at.first;
+    const auto at = std::mismatch(expected.begin(), expected.end(), actual.begin(),
+                                  [](float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; });
+    ADD_FAILURE() << way << ": at position " << position << " logit " << at.first - expected.begin()
+                  << " of those asked for is " << *at.second << ", not the baseline's " << *at.first;
   };
   std::optional<ScopedHostFloatMode> host;
   if (way.host) host.emplace(*way.host);
@@ -172,10 +177,11 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
   constexpr const char* kHead[] = {"full head", "five rows", "half of the rows"};
   constexpr const char* kHistory[] = {"straight", "rolled back", "refilled", "child of a fork", "parent of a fork"};
   constexpr const char* kHost[] = {"flush to zero", "round down", "round up", "round to zero"};
-  out << (way.target.empty() ? "best target" : way.target) << ", " << (way.activations == Activations::fast ? "fast" : "accurate")
-      << ", KV " << kKv[static_cast<int>(way.kv_type)] << ", " << way.threads << " threads, "
-      << (way.cut == Cut::pieces ? "pieces" : "chunks") << " of " << way.chunk << ", batch " << way.batch << ", "
-      << kHead[static_cast<int>(way.head)] << ", " << kHistory[static_cast<int>(way.history)];
+  out << (way.target.empty() ? "best target" : way.target) << ", "
+      << (way.activations == Activations::fast ? "fast" : "accurate") << ", KV " << kKv[static_cast<int>(way.kv_type)]
+      << ", " << way.threads << " threads, " << (way.cut == Cut::pieces ? "pieces" : "chunks") << " of " << way.chunk
+      << ", batch " << way.batch << ", " << kHead[static_cast<int>(way.head)] << ", "
+      << kHistory[static_cast<int>(way.history)];
   if (way.host) out << ", host's mode " << kHost[static_cast<int>(*way.host)];
   return out;
 }

@@ -16,7 +16,13 @@ namespace rill::test {
 
 enum class Cut { prefill_chunk, pieces };  // of a prompt: inside one feed, or by a feed for each piece
 enum class Head { full, few, half };       // the whole vocabulary, five rows of it, about half of it
-enum class History { straight, rolled_back, refilled, child_of_fork, parent_of_fork };  // between the prompt and what follows
+enum class History {
+  straight,
+  rolled_back,
+  refilled,
+  child_of_fork,
+  parent_of_fork
+};  // between the prompt and what follows
 
 // By default the baseline: everything at once and alone.
 struct Way {
@@ -26,7 +32,7 @@ struct Way {
   int threads = 1;
   std::size_t chunk = 512;  // tokens of the prompt at a time
   Cut cut = Cut::prefill_chunk;
-  std::size_t batch = 1;    // sequences fed together: the others join one after the other, leave and come back
+  std::size_t batch = 1;  // sequences fed together: the others join one after the other, leave and come back
   Head head = Head::full;
   History history = History::straight;
   std::optional<HostFloatMode> host = {};
@@ -45,8 +51,8 @@ using Load = std::function<std::shared_ptr<const Model>(ModelOptions)>;
 // Does not change heads and histories: for baselines.
 Rows logits_of(const Load& load, const Way& way, const Sequence& sequence);
 
-// Fails the test at the first logit that differs from the baseline's. Returns how many were compared. The model is loaded and
-// used in the host's floating-point mode, which must be as before in the end.
+// Fails the test at the first logit that differs from the baseline's. Returns how many were compared. The model is
+// loaded and used in the host's floating-point mode, which must be as before in the end.
 std::size_t expect_same_bits(const Load& load, const Way& way, const Sequence& sequence, const Rows& baseline);
 
 // The same ids on every machine.

@@ -1,6 +1,6 @@
-// The library's first promise, on tiny models: the same bits whatever the threads, the cutting of the work, the company in a batch,
-// the history of the cache, the rows of the head, the SIMD target and the host's floating-point mode. Settings meet in all
-// pairs, and element type, target and batch in all triples.
+// The library's first promise, on tiny models: the same bits whatever the threads, the cutting of the work, the company
+// in a batch, the history of the cache, the rows of the head, the SIMD target and the host's floating-point mode.
+// Settings meet in all pairs, and element type, target and batch in all triples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,17 +24,43 @@ constexpr std::size_t kBatches[] = {1, 2, 5, 8};
 constexpr std::size_t kChunks[] = {1, 7, 16, 64, 512};
 constexpr int kThreads[] = {1, 2, 3};
 constexpr Head kHeads[] = {Head::full, Head::few, Head::half};
-constexpr History kHistories[] = {History::straight, History::rolled_back, History::refilled, History::child_of_fork, History::parent_of_fork};
-constexpr std::optional<HostFloatMode> kHosts[] = {std::nullopt, HostFloatMode::flush_denormals, HostFloatMode::round_down,
-                                                   HostFloatMode::round_up, HostFloatMode::round_to_zero};
+constexpr History kHistories[] = {History::straight, History::rolled_back, History::refilled, History::child_of_fork,
+                                  History::parent_of_fork};
+constexpr std::optional<HostFloatMode> kHosts[] = {std::nullopt, HostFloatMode::flush_denormals,
+                                                   HostFloatMode::round_down, HostFloatMode::round_up,
+                                                   HostFloatMode::round_to_zero};
 constexpr Cut kCuts[] = {Cut::prefill_chunk, Cut::pieces};
 
-enum Factor : std::size_t { type, target, batch, chunk, kv_type, architecture, threads, activations, head, history, host, cut, length };
+enum Factor : std::size_t {
+  type,
+  target,
+  batch,
+  chunk,
+  kv_type,
+  architecture,
+  threads,
+  activations,
+  head,
+  history,
+  host,
+  cut,
+  length
+};
 
 std::vector<std::size_t> factor_sizes() {
-  return {std::size(test::kAllElementTypes), kernels::available_tables().size(), std::size(kBatches), std::size(kChunks),
-          std::size(test::kKvTypes), std::size(test::kArchitectures), std::size(kThreads), std::size(test::kActivations),
-          std::size(kHeads), std::size(kHistories), std::size(kHosts), std::size(kCuts), 2};
+  return {std::size(test::kAllElementTypes),
+          kernels::available_tables().size(),
+          std::size(kBatches),
+          std::size(kChunks),
+          std::size(test::kKvTypes),
+          std::size(test::kArchitectures),
+          std::size(kThreads),
+          std::size(test::kActivations),
+          std::size(kHeads),
+          std::size(kHistories),
+          std::size(kHosts),
+          std::size(kCuts),
+          2};
 }
 
 // Rows of indices into the arrays above.
@@ -71,11 +97,14 @@ TEST(BitsMatrix, HoldsEveryPairAndTheTriplesOfTypeTargetAndBatch) {
 
 // What was not run must not look as if it had been. scripts/test repeats these lines.
 TEST(BitsMatrix, TellsWhichTargetsAreNotRun) {
-  constexpr const char* kTargets[] = {"scalar", "sse4", "avx2", "avx_vnni", "avx512", "avx512_vnni", "neon", "neon_dotprod", "neon_i8mm"};
+  constexpr const char* kTargets[] = {"scalar",      "sse4", "avx2",         "avx_vnni", "avx512",
+                                      "avx512_vnni", "neon", "neon_dotprod", "neon_i8mm"};
   std::set<std::string> run, lacking(kernels::unavailable_tables().begin(), kernels::unavailable_tables().end());
   for (const KernelTable* table : kernels::available_tables()) run.insert(table->name);
   for (const char* name : kTargets) {
-    if (run.erase(name) == 0) std::printf("not run: bits on %s, which this %s\n", name, lacking.erase(name) != 0 ? "machine lacks" : "build does not hold");
+    if (run.erase(name) == 0)
+      std::printf("not run: bits on %s, which this %s\n", name,
+                  lacking.erase(name) != 0 ? "machine lacks" : "build does not hold");
   }
   EXPECT_TRUE(run.empty() && lacking.empty()) << "a target is missing in kTargets";
 }
@@ -99,7 +128,8 @@ TEST_P(BitsOfTypeTest, AreThoseOfTheBaselineInEveryWay) {
                         .head = kHeads[row[head]],
                         .history = kHistories[row[history]],
                         .host = kHosts[row[host]]};
-    const test::Identity identity{table->numerics_class, test::kArchitectures[row[architecture]], GetParam(), way.kv_type, way.activations};
+    const test::Identity identity{table->numerics_class, test::kArchitectures[row[architecture]], GetParam(),
+                                  way.kv_type, way.activations};
     SCOPED_TRACE(to_string(identity));
     const test::Sequence sequence = row[length] == 0 ? test::short_sequence() : test::long_sequence();
     EXPECT_GE(test::expect_same_bits(loader(identity), way, sequence, baseline(identity)), 5 * sequence.tokens.size());

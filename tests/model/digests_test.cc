@@ -1,4 +1,5 @@
-// The bits themselves: digests of tiny models' logits are committed, and change together with the numerics version alone.
+// The bits themselves: digests of tiny models' logits are committed, and change together with the numerics version
+// alone.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -19,8 +20,10 @@ using kernels::NumericsClass;
 const std::string kFile = std::string(RILL_TEST_DATA_DIR) + "/golden/bits.txt";
 
 constexpr const char* kWhatToDo =
-    "If nobody meant to change the logits, this is a defect: of one kernel, if a single element type or KV type is concerned.\n"
-    "If it was meant: raise kNumericsVersion in src/model/loaded_model.h, write the new digests on an x86-64 machine with\n"
+    "If nobody meant to change the logits, this is a defect: of one kernel, if a single element type or KV type is "
+    "concerned.\n"
+    "If it was meant: raise kNumericsVersion in src/model/loaded_model.h, write the new digests on an x86-64 machine "
+    "with\n"
     "  RILL_WRITE_DIGESTS=1 build/dev/tests/model/model_test --gtest_filter='Digests.*'\n"
     "and say so in CHANGELOG.md, as whoever keeps sessions or compares machines has to know.";
 
@@ -67,16 +70,22 @@ TEST(Digests, AreThoseOfThisNumericsVersion) {
     std::string changed;
     for (const auto& [identity, digest] : computed.of) {
       const auto before = committed.of.find(identity);
-      if (before != committed.of.end() && before->second != digest) changed += format("  {}: {}, was {}\n", identity, digest, before->second);
+      if (before != committed.of.end() && before->second != digest)
+        changed += format("  {}: {}, was {}\n", identity, digest, before->second);
     }
-    ASSERT_EQ(changed, "") << "these bits have changed, but the numerics version is still " << model::kNumericsVersion << ".\n" << kWhatToDo;
+    ASSERT_EQ(changed, "") << "these bits have changed, but the numerics version is still " << model::kNumericsVersion
+                           << ".\n"
+                           << kWhatToDo;
   }
   if (std::getenv("RILL_WRITE_DIGESTS") != nullptr) {
     ASSERT_EQ(test::numerics_classes().size(), 2u) << "this machine cannot compute the digests of both classes";
     return write(computed);
   }
-  ASSERT_EQ(committed.numerics_version, computed.numerics_version) << kFile << " is of another version than the library.\n" << kWhatToDo;
-  for (const auto& [identity, digest] : computed.of) EXPECT_TRUE(committed.of.contains(identity)) << "no digest of " << identity;
+  ASSERT_EQ(committed.numerics_version, computed.numerics_version)
+      << kFile << " is of another version than the library.\n"
+      << kWhatToDo;
+  for (const auto& [identity, digest] : computed.of)
+    EXPECT_TRUE(committed.of.contains(identity)) << "no digest of " << identity;
   for (const auto& [identity, digest] : committed.of) {
     const auto numerics_class = identity.starts_with("fma ") ? NumericsClass::fma : NumericsClass::sse4;
     const bool runs_here = test::numerics_classes().contains(numerics_class);

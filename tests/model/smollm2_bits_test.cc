@@ -69,7 +69,8 @@ std::vector<Entry> entries() {
 std::vector<const KernelTable*> simd_tables() {
   std::vector<const KernelTable*> tables;
   for (const KernelTable* table : kernels::available_tables()) {
-    const bool comparable = table->numerics_class == kernels::NumericsClass::fma && std::string_view(table->name) != "scalar";
+    const bool comparable =
+        table->numerics_class == kernels::NumericsClass::fma && std::string_view(table->name) != "scalar";
     if (comparable) tables.push_back(table);
   }
   return tables;
@@ -78,17 +79,23 @@ std::vector<const KernelTable*> simd_tables() {
 TEST(BitsOnSmolLM2Test, AreTheSameInTwentyFourWays) {
   RILL_REQUIRE_MODEL(path, "SmolLM2-135M-Instruct.Q4_1.gguf");
   const auto tables = simd_tables();
-  const test::Load load = [&path = path](ModelOptions options) { return Model::load(path, std::move(options)).value(); };
+  const test::Load load = [&path = path](ModelOptions options) {
+    return Model::load(path, std::move(options)).value();
+  };
   const std::vector<Token> tokens = test::random_tokens(49152, 280, 21);
 
   std::map<std::tuple<bool, KvType, Activations>, test::Rows> baselines;
   std::size_t compared = 0, ways = 0;
   for (auto [target, is_long, way] : entries()) {
     const std::size_t length = is_long ? 280 : 30;
-    const test::Sequence sequence{{tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(length)}, length - 4, length - 8};
+    const test::Sequence sequence{
+        {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(length)}, length - 4, length - 8};
     test::Rows& baseline = baselines[{is_long, way.kv_type, way.activations}];
-    if (baseline.empty()) baseline = test::logits_of(load, {.activations = way.activations, .kv_type = way.kv_type, .threads = 2}, sequence);
-    way.target = target == kScalar || tables.empty() ? "scalar" : tables[static_cast<std::size_t>(target) % tables.size()]->name;
+    if (baseline.empty())
+      baseline =
+          test::logits_of(load, {.activations = way.activations, .kv_type = way.kv_type, .threads = 2}, sequence);
+    way.target =
+        target == kScalar || tables.empty() ? "scalar" : tables[static_cast<std::size_t>(target) % tables.size()]->name;
     const std::size_t logits = test::expect_same_bits(load, way, sequence, baseline);
     EXPECT_GE(logits, 8 * 5u) << way;
     compared += logits;

@@ -19,8 +19,8 @@ Sequence sequence(std::size_t length) {
 
 std::string to_string(const Identity& identity) {
   constexpr const char* kKv[] = {"f32", "f16", "q8_0"};
-  return format("{} {} {} {} {}", identity.numerics_class == kernels::NumericsClass::fma ? "fma" : "sse4", identity.architecture,
-                info(identity.type).name, kKv[static_cast<std::size_t>(identity.kv_type)],
+  return format("{} {} {} {} {}", identity.numerics_class == kernels::NumericsClass::fma ? "fma" : "sse4",
+                identity.architecture, info(identity.type).name, kKv[static_cast<std::size_t>(identity.kv_type)],
                 identity.activations == Activations::fast ? "fast" : "accurate");
 }
 
@@ -39,7 +39,8 @@ std::vector<Identity> identities() {
     for (const char* architecture : kArchitectures) {
       for (const ElementType type : kAllElementTypes) {
         for (const KvType kv_type : kKvTypes) {
-          for (const Activations activations : kActivations) all.push_back({numerics_class, architecture, type, kv_type, activations});
+          for (const Activations activations : kActivations)
+            all.push_back({numerics_class, architecture, type, kv_type, activations});
         }
       }
     }
@@ -50,7 +51,7 @@ std::vector<Identity> identities() {
 Load loader(const Identity& identity) {
   TinyModelOptions options = tiny_options(identity.architecture, identity.type);
   if (options.head_dim < 32) options.head_dim = 32;  // whole blocks of q8_0
-  if (options.embedding == 256) {                    // rows as wide as a K block are costly: no more of them than needed
+  if (options.embedding == 256) {  // rows as wide as a K block are costly: no more of them than needed
     options.heads = 256 / options.head_dim;
     options.feed_forward = 256;
   }
@@ -70,7 +71,9 @@ const Rows& baseline(const Identity& identity) {
   static std::map<Identity, Rows> all;
   Rows& rows = all[identity];
   if (rows.empty()) {
-    const Way way{.target = numerics_classes().at(identity.numerics_class)->name, .activations = identity.activations, .kv_type = identity.kv_type};
+    const Way way{.target = numerics_classes().at(identity.numerics_class)->name,
+                  .activations = identity.activations,
+                  .kv_type = identity.kv_type};
     rows = logits_of(loader(identity), way, long_sequence());
   }
   return rows;

@@ -1,4 +1,5 @@
-// Logits of tiny random models, computed once in the plainest way: what every other way must give, and the committed digests.
+// Logits of tiny random models, computed once in the plainest way: what every other way must give, and the committed
+// digests.
 #pragma once
 
 #include <compare>
@@ -37,8 +38,8 @@ std::vector<Identity> identities();
 // Loads the identity's model, on the target asked for.
 Load loader(const Identity& identity);
 
-// Over several pages and the window of tiny Gemma; the long one, which begins with the same tokens, into a second span of
-// attention.
+// Over several pages and the window of tiny Gemma; the long one, which begins with the same tokens, into a second span
+// of attention.
 Sequence short_sequence();
 Sequence long_sequence();
 

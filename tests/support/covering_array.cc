@@ -63,7 +63,8 @@ std::vector<FactorSet> all_pairs(std::size_t factors) {
   return pairs;
 }
 
-std::vector<std::vector<std::size_t>> covering_array(const std::vector<std::size_t>& sizes, const std::vector<FactorSet>& sets) {
+std::vector<std::vector<std::size_t>> covering_array(const std::vector<std::size_t>& sizes,
+                                                     const std::vector<FactorSet>& sets) {
   std::vector<Combinations> open;
   for (const FactorSet& set : sets) open.emplace_back(sizes, set);
   std::mt19937 random(1);
