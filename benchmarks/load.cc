@@ -47,6 +47,15 @@ end = time.monotonic_ns()
 print(start, end, 0)
 )";
 
+struct TemporaryFile {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("rill_load_" + std::to_string(::getpid()) + ".packed");
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
 // Nanoseconds of the clock that all processes of a machine share.
 std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -58,8 +67,8 @@ struct Start {
 
 // The measured process: prints when it began (0: when it was started), when it had the first token, and the bytes of
 // its KV.
-int measured(const std::string& path, int threads) {
-  const auto model = Model::load(path, {.threads = threads}).value();
+int measured(const std::string& path, int threads, const std::string& cache) {
+  const auto model = Model::load(path, {.threads = threads, .packed_cache = cache}).value();
   Session session = Session::create(model).value();
   std::vector<Token> prompt = model->tokenizer().encode(kPrompt).value();
   prompt.resize(kPromptTokens);
@@ -145,11 +154,13 @@ int compare(const std::string& model, const std::map<std::string, std::string>& 
   const char* threads = option("--threads", "2");
   const int rounds = std::stoi(option("--rounds", "7"));
   std::vector<Side> sides;
-  sides.push_back({"rill", {"/proc/self/exe", model, "--measured", threads}});
+  const TemporaryFile cache;
+  sides.push_back({"rill", {"/proc/self/exe", model, "--measured", threads, ""}});
+  sides.push_back({"rill_packed", {"/proc/self/exe", model, "--measured", threads, cache.path}});
   if (options.contains("--peer-python")) {
     sides.push_back({"llama_cpp", {options.at("--peer-python"), "-c", kPeer, model, threads, kPrompt}});
   }
-  for (int round = -1; round < rounds; ++round) {  // the first one warms the file cache and is not counted
+  for (int round = -1; round < rounds; ++round) {  // the first one warms the caches and is not counted
     for (Side& side : sides) {
       const Start start = run(side.command);
       if (round >= 0) side.starts.push_back(start);
@@ -180,7 +191,7 @@ int compare(const std::string& model, const std::map<std::string, std::string>& 
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 4 && std::strcmp(argv[2], "--measured") == 0) return measured(argv[1], std::stoi(argv[3]));
+    if (argc == 5 && std::strcmp(argv[2], "--measured") == 0) return measured(argv[1], std::stoi(argv[3]), argv[4]);
     std::map<std::string, std::string> options;
     for (int i = 2; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
     if (argc < 2 || argc % 2 != 0) {

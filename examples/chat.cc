@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -41,6 +43,7 @@ constexpr const char* kUsage =
     "  --kv-type TYPE     f32, f16 (default), q8_0\n"
     "  --speculation HOW  lookup: guess ahead from what was said, for speed; off (default). The answers are the same\n"
     "  --threads N        0 (default): as many as the machine has performance cores\n"
+    "  --packed-cache F   file that keeps the packed weights, for a faster start from the second time on\n"
     "in the chat: /reset forgets, /system TEXT changes the instructions, /stats, /help, /exit\n";
 
 struct Options {
@@ -54,6 +57,7 @@ struct Options {
   rill::KvType kv_type = rill::KvType::f16;
   rill::SpeculationOptions speculation;
   int threads = 0;
+  std::filesystem::path packed_cache;
 };
 
 class UsageError : public std::runtime_error {
@@ -108,6 +112,7 @@ Options parse(int argc, char** argv) {
       {"--kv-type", [&](auto&, auto& text) { options.kv_type = to_kv_type(text); }},
       {"--speculation", [&](auto&, auto& text) { options.speculation = to_speculation(text); }},
       {"--threads", [&](auto& name, auto& text) { read_number(name, text, options.threads); }},
+      {"--packed-cache", [&](auto&, auto& text) { options.packed_cache = text; }},
   };
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -265,7 +270,12 @@ int run(const Options& options) {
   std::shared_ptr<const rill::Model> model;
   {
     ProgressBar progress("loading");
-    model = rill::Model::load(options.model, {.threads = options.threads, .progress = [&](double done) { progress.draw(done); }}).value();
+    rill::ModelOptions load;
+    load.threads = options.threads;
+    load.progress = [&](double done) { progress.draw(done); };
+    load.packed_cache = options.packed_cache;
+    load.log = [](rill::LogLevel, std::string_view message) { std::cerr << message << '\n'; };
+    model = rill::Model::load(options.model, std::move(load)).value();
   }
   Chat chat(options, std::move(model));
   std::signal(SIGINT, on_interrupt);

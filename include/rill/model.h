@@ -38,6 +38,11 @@ struct ModelOptions {
   // Called with 0 to 1, never decreasing, 1 exactly once and last. On the loading thread.
   std::function<void(double fraction)> progress = nullptr;
   StopToken stop = {};               // polled between slices of about 1 MiB, and after the last call of progress
+  // A file that keeps the packed weights, so that later loads read them instead of packing; empty: none. It serves one model
+  // file in one state (size, modification time, metadata, samples) and is written anew where it does not, whole or not at all. If
+  // it cannot be, the log says so, and the load goes on. Who may change it may change the weights: keep it as safe as the
+  // model. invalid_argument: it is a GGUF file, or the model's source has no version.
+  std::filesystem::path packed_cache = {};
   LogSink log = nullptr;
 };
 
@@ -87,8 +92,8 @@ class RILL_EXPORT Model {
   const ThreadPool& thread_pool() const;
 
   // Identifies the weights and metadata of the file: 32 hexadecimal digits, the same on every machine and for any options,
-  // others for another content or another release that packs weights differently. Not cryptographic. The first call
-  // computes it on all threads of the pool: some milliseconds for each 100 MB of weights.
+  // others for another content or another release that packs weights differently. Not cryptographic. Without
+  // a packed cache the first call computes it on all threads of the pool: some milliseconds for each 100 MB of weights.
   const std::string& digest() const noexcept;
 
   KvShape kv_shape() const;

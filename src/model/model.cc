@@ -1,8 +1,12 @@
 #include "rill/model.h"
 
 #include <algorithm>
-#include <numeric>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/float_mode.h"
 #include "base/thread_pool.h"
@@ -28,7 +32,7 @@ std::string describe_types(const Weights& weights) {
   std::string text;
   for (const auto& [bytes, type] : types) {
     text += format("{}{} {:.0f} %", text.empty() ? "" : ", ", rill::info(type).name,
-                        100.0 * static_cast<double>(bytes) / static_cast<double>(total));
+                   100.0 * static_cast<double>(bytes) / static_cast<double>(total));
   }
   return text;
 }
@@ -55,6 +59,17 @@ ModelInfo describe(const LoadedModel& loaded) {
   info.numerics_version = kNumericsVersion;
   info.numerics_class = loaded.kernels->numerics_class == kernels::NumericsClass::fma ? "fma" : "sse4";
   return info;
+}
+
+void set_frequencies(LoadedModel& loaded) {
+  const Config& config = loaded.config;
+  const std::size_t pairs = config.rope_dimensions / 2;
+  const float* factors = loaded.weights.rope_factors;
+  loaded.inverse_frequencies.resize(pairs);
+  kernels::rope_frequencies(config.rope.base, pairs, factors, loaded.inverse_frequencies.data());
+  for (double& frequency : loaded.inverse_frequencies) frequency /= config.rope.linear_factor;
+  loaded.inverse_frequencies_sliding.resize(pairs);
+  kernels::rope_frequencies(config.rope_sliding.base, pairs, factors, loaded.inverse_frequencies_sliding.data());
 }
 
 // Absent keys stay absent; a key of the wrong type is an error of the file.
@@ -84,6 +99,38 @@ Result<ModelSampling> read_sampling(const gguf::Metadata& metadata) {
   return sampling;
 }
 
+// Builds the tokenizer while the weights are read: of a large vocabulary that takes as long as reading 100 MB.
+class TokenizerTask {
+ public:
+  TokenizerTask(const gguf::Metadata& metadata, const ThreadPool& pool) {
+    const cpu::ScopedSignalBlock signals;  // inherited by the thread
+    const auto policy = pool.threads() > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+    result_ = std::async(policy, [this, &metadata] {
+      const ScopedFloatMode float_mode;
+      return guarded([&] {
+        return tokenizer::from_gguf(
+            metadata, [this](LogLevel level, std::string_view message) { messages_.emplace_back(level, message); });
+      });
+    });
+  }
+
+  TokenizerTask(const TokenizerTask&) = delete;
+  TokenizerTask& operator=(const TokenizerTask&) = delete;
+
+  // What there was to say goes to `log` now, on the loading thread.
+  Result<Tokenizer> finish(const LogSink& log) {
+    Result<Tokenizer> tokenizer = result_.get();
+    for (const auto& [level, message] : messages_) {
+      if (log) log(level, message);
+    }
+    return tokenizer;
+  }
+
+ private:
+  std::vector<std::pair<LogLevel, std::string>> messages_;
+  std::future<Result<Tokenizer>> result_;  // the last member: it waits for the task, which uses the others
+};
+
 Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions options) {
   const ScopedFloatMode float_mode;
   const auto stopped = [&] { return make_error(ErrorCode::cancelled, "{}: loading was stopped", file.name()); };
@@ -93,13 +140,8 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
   report(0.0);
   if (options.stop.stop_requested()) return stopped();
 
-  RILL_ASSIGN(Config config, read_config(file));
-  RILL_ASSIGN(Tokenizer tokenizer, tokenizer::from_gguf(file.metadata(), options.log));
-  auto loaded = std::make_unique<LoadedModel>(std::move(tokenizer));
-  loaded->config = std::move(config);
-  loaded->activations = options.activations;
-  loaded->kernels = kernels::find_table(options.target);
-  if (loaded->kernels == nullptr) {
+  const kernels::KernelTable* kernels = kernels::find_table(options.target);
+  if (kernels == nullptr) {
     return make_error(ErrorCode::invalid_argument, "target \"{}\" is not available in this build on this machine",
                       options.target);
   }
@@ -107,29 +149,30 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
     return make_error(ErrorCode::invalid_argument, "threads = {} beside a pool of the caller's, which has {}",
                       options.threads, options.pool->threads());
   }
-  loaded->pool = std::move(options.pool);
-  if (loaded->pool == nullptr) {
-    RILL_ASSIGN(loaded->pool, ThreadPool::create({.threads = options.threads}));
+  if (options.pool == nullptr) {
+    RILL_ASSIGN(options.pool, ThreadPool::create({.threads = options.threads}));
   }
-  RILL_ASSIGN(loaded->sampling_metadata, read_sampling(file.metadata()));
+  RILL_ASSIGN(Config config, read_config(file));
+  RILL_ASSIGN(ModelSampling sampling, read_sampling(file.metadata()));
+  RILL_ASSIGN(const std::size_t vocabulary, tokenizer::vocabulary_size(file.metadata()));
+  TokenizerTask tokenizer(file.metadata(), *options.pool);
+  const LoadControl control{options.pool.get(), options.progress, options.stop, options.log};
+  RILL_ASSIGN(Weights weights, load_weights(file, config, vocabulary, options.packed_cache, control));
+
+  RILL_ASSIGN(Tokenizer built, tokenizer.finish(options.log));
+  auto loaded = std::make_unique<LoadedModel>(std::move(built));
+  loaded->config = std::move(config);
+  loaded->weights = std::move(weights);
+  loaded->activations = options.activations;
+  loaded->kernels = kernels;
+  loaded->pool = std::move(options.pool);
+  loaded->sampling_metadata = std::move(sampling);
   if (file.metadata().find("tokenizer.chat_template") != nullptr) {
     RILL_ASSIGN(const std::string_view source, file.metadata().get<std::string_view>("tokenizer.chat_template"));
     loaded->chat_template = ChatTemplate::compile(std::string(source));
   }
 
-  // The last call of progress comes after the last byte, so what is reported in between stays below 1.
-  const LoadControl control{loaded->pool.get(), options.progress, options.stop};
-  RILL_ASSIGN(loaded->weights, load_weights(file, loaded->config, loaded->tokenizer.size(), control));
-
-  const std::size_t pairs = loaded->config.rope_dimensions / 2;
-  const float* factors = loaded->weights.rope_factors;
-  loaded->inverse_frequencies.resize(pairs);
-  kernels::rope_frequencies(loaded->config.rope.base, pairs, factors, loaded->inverse_frequencies.data());
-  for (double& frequency : loaded->inverse_frequencies) frequency /= loaded->config.rope.linear_factor;
-  loaded->inverse_frequencies_sliding.resize(pairs);
-  kernels::rope_frequencies(loaded->config.rope_sliding.base, pairs, factors,
-                            loaded->inverse_frequencies_sliding.data());
-
+  set_frequencies(*loaded);
   loaded->info = describe(*loaded);
   report(1.0);
   if (options.stop.stop_requested()) return stopped();
@@ -140,7 +183,9 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
 
 const std::string& LoadedModel::digest() const noexcept {
   std::call_once(digest_once_, [this]() noexcept {
-    write_hex(weights_digest(weights.source, weights.bytes.bytes(), pool->workers()), std::span<char, kDigestDigits>(digest_));
+    const Digest digest =
+        weights.digest ? *weights.digest : weights_digest(weights.head_digest, weights.bytes.bytes(), pool->workers());
+    write_hex(digest, std::span<char, kDigestDigits>(digest_));
   });
   return digest_;
 }

@@ -1,27 +1,33 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "gguf/file.h"
+#include "model/packed_cache.h"
 #include "tensor/dequantize.h"
 
 namespace rill::model {
 namespace {
 
 constexpr std::size_t kSliceBytes = 1 << 20;  // read and packed at a time
-constexpr std::size_t kSlicesPerThread = 4;   // between two looks at the stop token
 
 class Loader {
  public:
   Loader(const gguf::File& file, const Config& config, std::size_t vocabulary, const LoadControl& control)
-      : file_(file), config_(config), vocabulary_(vocabulary), control_(control) {}
+      : file_(file),
+        config_(config),
+        vocabulary_(vocabulary),
+        control_(control),
+        steps_(control, std::string(file.name())) {}
 
-  Result<Weights> load();
+  Result<Weights> load(const std::filesystem::path& cache);
 
  private:
   struct PendingMatrix {
@@ -39,6 +45,12 @@ class Loader {
     std::size_t rows;
   };
 
+  enum class CacheState {
+    none,    // there is to be none, or something else that is not to be replaced
+    wanted,  // to be written
+    read,    // it gave the weights
+  };
+
   Result<void> name_tensors();
   Result<void> embedding_and_head();
   Result<void> matrix(const std::string& name, std::size_t rows, std::size_t cols, PackedMatrix& out);
@@ -46,15 +58,20 @@ class Loader {
   Result<void> refuse_unknown_tensors() const;
   Result<void> place_tensors();
   Result<const gguf::TensorInfo*> claim(const std::string& name, std::size_t rows, std::size_t cols);
+  std::vector<Slice> slices() const;
   Result<void> read_vectors();
   Result<void> read_matrices();
   Result<void> pack(const Slice& slice, std::span<std::byte> source) const;
   Result<void> check_rope_factors() const;
+  Result<CacheState> read_cache(const std::filesystem::path& path, const PackedKey& key);
+  Result<void> write_cache(const std::filesystem::path& path, const PackedKey& key);
+  void warn(const Error& error, const char* consequence) const;
 
   const gguf::File& file_;
   const Config& config_;
   const std::size_t vocabulary_;
   const LoadControl& control_;
+  LoadSteps steps_;
   Weights weights_;
   std::set<std::string, std::less<>> claimed_;
   std::vector<PendingMatrix> matrices_;
@@ -159,7 +176,6 @@ Result<void> Loader::place_tensors() {
   RILL_ASSIGN(weights_.bytes, Buffer::allocate(matrix_bytes_ + floats * sizeof(float)));
   for (const PendingMatrix& matrix : matrices_) matrix.matrix->data = weights_.bytes.data() + matrix.offset;
   auto out = reinterpret_cast<float*>(weights_.bytes.data() + matrix_bytes_);
-  std::fill_n(out, floats, 0.0f);
   for (const PendingVector& vector : vectors_) {
     *vector.place = out;
     out += padded(vector);
@@ -168,6 +184,7 @@ Result<void> Loader::place_tensors() {
 }
 
 Result<void> Loader::read_vectors() {
+  std::ranges::fill(weights_.bytes.bytes().subspan(matrix_bytes_), std::byte{0});  // what lies between them, too
   std::vector<std::byte> bytes;
   for (const auto& [tensor, place] : vectors_) {
     bytes.resize(static_cast<std::size_t>(tensor->bytes));
@@ -191,47 +208,36 @@ Result<void> Loader::pack(const Slice& slice, std::span<std::byte> source) const
   return {};
 }
 
-Result<void> Loader::read_matrices() {
+// In the order in which they lie in the files.
+std::vector<Loader::Slice> Loader::slices() const {
   std::vector<Slice> slices;
-  std::size_t largest = 0;
   for (const PendingMatrix& pending : matrices_) {
     const PackedMatrix& matrix = *pending.matrix;
-    const std::size_t bytes_per_row = row_bytes(matrix.type, matrix.cols);
-    const std::size_t rows = std::max<std::size_t>(1, kSliceBytes / (kRowsPerGroup * bytes_per_row)) * kRowsPerGroup;
-    largest = std::max(largest, rows * bytes_per_row);
+    const std::size_t group_bytes = kRowsPerGroup * row_bytes(matrix.type, matrix.cols);
+    const std::size_t rows = std::max<std::size_t>(1, kSliceBytes / group_bytes) * kRowsPerGroup;
     for (std::size_t row = 0; row < matrix.rows; row += rows) {
       slices.push_back({&pending, row, std::min(rows, matrix.rows - row)});
     }
   }
-  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    const auto key = [](const Slice& s) {
-      return std::tuple(s.pending->tensor->split, s.pending->tensor->offset, s.first_row);
-    };
-    return key(a) < key(b);
-  });
+  const auto place = [](const Slice& s) {
+    return std::tuple(s.pending->tensor->split, s.pending->tensor->offset, s.first_row);
+  };
+  std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) { return place(a) < place(b); });
+  return slices;
+}
 
-  Workers& workers = control_.pool->workers();
-  RILL_ASSIGN(Buffer sources, Buffer::allocate(largest * workers.threads()));
-  std::mutex mutex;
-  std::optional<Error> error;
-  const std::size_t batch = kSlicesPerThread * workers.threads();
-  for (std::size_t first = 0; first < slices.size(); first += batch) {
-    if (control_.stop.stop_requested()) {
-      return make_error(ErrorCode::cancelled, "{}: loading was stopped", file_.name());
-    }
-    workers.run(std::min(batch, slices.size() - first), [&](std::size_t i, std::size_t thread) noexcept {
-      const auto packed =
-          guarded([&] { return pack(slices[first + i], sources.bytes().subspan(thread * largest, largest)); });
-      if (packed) return;
-      const std::lock_guard lock(mutex);
-      if (!error) error = packed.error();
-    });
-    if (error) return *std::move(error);
-    if (control_.progress && first + batch < slices.size()) {
-      control_.progress(static_cast<double>(first + batch) / static_cast<double>(slices.size()));
-    }
+Result<void> Loader::read_matrices() {
+  const std::vector<Slice> slices = this->slices();
+  std::size_t largest = 0;
+  for (const Slice& slice : slices) {
+    const PackedMatrix& matrix = *slice.pending->matrix;
+    largest = std::max(largest, slice.rows * row_bytes(matrix.type, matrix.cols));
   }
-  return {};
+  RILL_ASSIGN(Buffer sources, Buffer::allocate(largest * steps_.threads()));
+  steps_.expect(slices.size());
+  return steps_.run(slices.size(), [&](std::size_t i, std::size_t thread) {
+    return pack(slices[i], sources.bytes().subspan(thread * largest, largest));
+  });
 }
 
 Result<void> Loader::check_rope_factors() const {
@@ -243,15 +249,75 @@ Result<void> Loader::check_rope_factors() const {
   return {};
 }
 
-Result<Weights> Loader::load() {
+void Loader::warn(const Error& error, const char* consequence) const {
+  if (control_.log) control_.log(LogLevel::warning, format("{}; {}", error.message, consequence));
+}
+
+Result<Loader::CacheState> Loader::read_cache(const std::filesystem::path& path, const PackedKey& key) {
+  constexpr const char* kConsequence = "the packed cache is made anew";
+  Result<ByteSourcePtr> source = open_file(path);
+  if (!source && source.error().code == ErrorCode::not_found) return CacheState::wanted;
+  if (!source) return warn(source.error(), "it is no packed cache and left as it is"), CacheState::none;
+  const Result<PackedCache> cache = PackedCache::open(*std::move(source), key);
+  if (!cache && cache.error().code == ErrorCode::invalid_argument) return cache.error();
+  if (!cache) return warn(cache.error(), kConsequence), CacheState::wanted;
+
+  // A step is a huge page, so that no two threads wait for the same one to be cleared.
+  constexpr std::size_t kSlicesPerStep = os::kHugePageBytes / kPackedSliceBytes;
+  const std::size_t count = cache->checksums().size();
+  const std::size_t steps = (count + kSlicesPerStep - 1) / kSlicesPerStep;
+  std::vector<Result<void>> read(count);
+  steps_.expect(steps);
+  RILL_TRY(steps_.run(steps, [&](std::size_t step, std::size_t) -> Result<void> {
+    for (std::size_t i = step * kSlicesPerStep; i < std::min((step + 1) * kSlicesPerStep, count); ++i) {
+      read[i] = cache->read(i, weights_.bytes.bytes());
+    }
+    return {};
+  }));
+  for (const Result<void>& slice : read) {
+    if (!slice) return warn(slice.error(), kConsequence), CacheState::wanted;
+  }
+  weights_.digest = weights_digest(weights_.head_digest, cache->checksums());
+  return CacheState::read;
+}
+
+Result<void> Loader::write_cache(const std::filesystem::path& path, const PackedKey& key) {
+  const std::span<const std::byte> packed = weights_.bytes.bytes();
+  std::vector<std::uint64_t> checksums(packed_slices(packed.size()));
+  control_.pool->workers().run(
+      checksums.size(), [&](std::size_t i, std::size_t) noexcept { checksums[i] = checksum(packed_slice(packed, i)); });
+  weights_.digest = weights_digest(weights_.head_digest, checksums);
+  Result<os::NewFile> file = begin_packed_cache(path, key, checksums);
+  Result<void> written = file ? Result<void>() : file.error();
+  for (std::size_t i = 0; i < checksums.size(); ++i) {
+    if (written) written = file->append(packed_slice(packed, i));
+    RILL_TRY(steps_.advance(1));
+  }
+  if (written) written = file->commit();
+  if (!written) warn(written.error(), "the model is loaded without a packed cache");
+  return {};
+}
+
+Result<Weights> Loader::load(const std::filesystem::path& cache) {
   RILL_TRY(name_tensors());
   RILL_TRY(refuse_unknown_tensors());
   RILL_TRY(place_tensors());
-  RILL_TRY(read_vectors());
-  RILL_TRY(read_matrices());
+  weights_.head_digest = file_.head_digest();
+  PackedKey key;
+  CacheState state = CacheState::none;
+  if (!cache.empty()) {
+    RILL_ASSIGN(key.state, file_.state_digest());
+    key.bytes = weights_.bytes.size();
+    RILL_ASSIGN(state, read_cache(cache, key));
+  }
+  if (state != CacheState::read) {
+    if (state == CacheState::wanted) steps_.expect(packed_slices(weights_.bytes.size()));
+    RILL_TRY(read_vectors());
+    RILL_TRY(read_matrices());
+  }
   RILL_TRY(check_rope_factors());
+  if (state == CacheState::wanted) RILL_TRY(write_cache(cache, key));
   if (weights_.head.data == nullptr) weights_.head = weights_.embedding;
-  weights_.source = file_.head_digest();
   weights_.head.rows = vocabulary_;  // ids past the vocabulary have no text and are never computed
   return std::move(weights_);
 }
@@ -259,8 +325,8 @@ Result<Weights> Loader::load() {
 }  // namespace
 
 Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary,
-                             const LoadControl& control) {
-  return Loader(file, config, vocabulary, control).load();
+                             const std::filesystem::path& cache, const LoadControl& control) {
+  return Loader(file, config, vocabulary, control).load(cache);
 }
 
 }  // namespace rill::model

@@ -1,20 +1,16 @@
 // The tensors of a model, packed for the kernels.
 #pragma once
 
-#include <functional>
+#include <filesystem>
 #include <map>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "model/config.h"
-#include "rill/stop_token.h"
+#include "model/load_steps.h"
 #include "tensor/packed_matrix.h"
-
-namespace rill {
-class ThreadPool;
-}
 
 namespace rill::model {
 
@@ -25,8 +21,8 @@ struct Layer {
   const float* post_attention_norm = nullptr;  // [embedding_length], with Config::post_norms
   const float* feed_forward_norm = nullptr;    // [embedding_length]
   const float* post_feed_forward_norm = nullptr;
-  PackedMatrix query, key, value, output;      // [q, e], [kv, e], [kv, e], [e, q]
-  PackedMatrix gate, up, down;                 // [f, e], [f, e], [e, f]
+  PackedMatrix query, key, value, output;  // [q, e], [kv, e], [kv, e], [e, q]
+  PackedMatrix gate, up, down;             // [f, e], [f, e], [e, f]
 };
 
 struct Weights {
@@ -38,19 +34,15 @@ struct Weights {
   std::map<ElementType, std::uint64_t> bytes_by_type;  // of the matrices, as in the file
   std::uint64_t parameters = 0;
 
-  Buffer bytes;  // all of the above: the packed matrices, then the vectors as floats
-  Digest source;  // of the file's metadata and tensor table
+  Buffer bytes;                  // all of the above: the packed matrices, then the vectors as floats
+  Digest head_digest;            // gguf::File::head_digest
+  std::optional<Digest> digest;  // weights_digest, where it has cost nothing
 };
 
-struct LoadControl {
-  ThreadPool* pool = nullptr;
-  std::function<void(double)> progress;
-  StopToken stop;
-};
-
-// Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool. Any tensor that the architecture
-// does not name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.
+// Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool, or reads them packed from the
+// cache at `cache`, which is written where it does not serve (empty: none). Any tensor that the architecture does not
+// name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.
 Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary,
-                             const LoadControl& control);
+                             const std::filesystem::path& cache, const LoadControl& control);
 
 }  // namespace rill::model

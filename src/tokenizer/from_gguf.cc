@@ -7,6 +7,7 @@ namespace rill::tokenizer {
 namespace {
 
 constexpr std::string_view kModel = "tokenizer.ggml.model";
+constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
 constexpr std::string_view kAddBos = "tokenizer.ggml.add_bos_token";
 
@@ -47,7 +48,7 @@ Result<VocabularyData> read_vocabulary(const gguf::Metadata& metadata) {
     return make_error(ErrorCode::unsupported, "{}: {} is '{}'; gpt2 and llama are supported", metadata.source_name(),
                       kModel, model);
   }
-  RILL_ASSIGN(data.tokens, read_strings(metadata, "tokenizer.ggml.tokens"));
+  RILL_ASSIGN(data.tokens, read_strings(metadata, kTokens));
   RILL_ASSIGN(data.kinds, read_kinds(metadata));
   RILL_ASSIGN(data.bos, read_token(metadata, "tokenizer.ggml.bos_token_id"));
   RILL_ASSIGN(data.eos, read_token(metadata, "tokenizer.ggml.eos_token_id"));
@@ -69,6 +70,11 @@ Result<VocabularyData> read_vocabulary(const gguf::Metadata& metadata) {
   }
   RILL_ASSIGN(data.add_bos, metadata.get_or(kAddBos, bos_is_usual && data.bos.has_value()));
   return data;
+}
+
+Result<std::size_t> vocabulary_size(const gguf::Metadata& metadata) {
+  RILL_ASSIGN(const FlatStrings* tokens, metadata.get_strings(kTokens));
+  return tokens->size();
 }
 
 Result<Tokenizer> from_gguf(const gguf::Metadata& metadata, const LogSink& log) {

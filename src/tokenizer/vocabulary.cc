@@ -84,6 +84,10 @@ void append_with_spaces(std::string_view text, std::string& bytes) {
 bool append_from_byte_alphabet(std::string_view text, std::string& bytes) {
   const std::size_t before = bytes.size();
   for (std::size_t position = 0; position < text.size();) {
+    if (text[position] > ' ' && text[position] <= '~') {  // most bytes of most pieces stand for themselves
+      bytes += text[position++];
+      continue;
+    }
     const utf8::Character character = utf8::decode(text, position);
     if (character.code >= kByteAlphabet.size() || kByteAlphabet[character.code] < 0) {
       bytes.resize(before);
