@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/cpu.h"
@@ -44,7 +45,7 @@ Workers::Workers(const ThreadPoolOptions& options)
       shares_(static_cast<std::size_t>(options.threads)),
       limit_(shares_.size()),
       width_(shares_.size()),
-      found_width_(shares_.size()) {}
+      widths_(16, PoolWidth(shares_.size())) {}
 
 Result<std::unique_ptr<Workers>> Workers::start(const ThreadPoolOptions& options) {
   std::unique_ptr<Workers> workers(new Workers(options));
@@ -100,16 +101,15 @@ void Workers::wake(std::condition_variable& news) noexcept {
 }
 
 // False if this thread holds the pool already.
-bool Workers::enter(std::size_t kind) noexcept {
+bool Workers::enter(std::size_t rows) noexcept {
   const std::thread::id self = std::this_thread::get_id();
   if (helpers_.empty() || holder_.load(std::memory_order_relaxed) == self) return false;
   const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
   const auto served = [&] { return serving_.load() == ticket; };
   if (!served()) wait_until(served, turn_, waiting_turns_);
   holder_.store(self, std::memory_order_relaxed);
-  choose_width();
-  kind_ = narrow_ ? kind : 0;
-  if (kind_ != 0) {
+  choose_width(rows);
+  if (observed_ != nullptr) {
     stalled_.store(0, std::memory_order_relaxed);
     turn_begin_ = Clock::now();
   }
@@ -117,19 +117,30 @@ bool Workers::enter(std::size_t kind) noexcept {
 }
 
 void Workers::leave() noexcept {
-  if (kind_ != 0) {
+  if (observed_ != nullptr) {
     const std::chrono::nanoseconds stalled(stalled_.load(std::memory_order_relaxed));
-    found_width_.observe(kind_, Clock::now() - turn_begin_, stalled / static_cast<int>(width()));
+    observed_->observe(Clock::now() - turn_begin_, stalled / static_cast<int>(width()));
   }
   holder_.store(std::thread::id(), std::memory_order_relaxed);
   serving_.fetch_add(1);
   if (waiting_turns_.load() > 0) wake(turn_);
 }
 
-void Workers::choose_width() noexcept {
-  if (found_width_.most() != limit()) found_width_ = PoolWidth(limit());
-  if (found_width_.width() == width()) return;
-  width_.store(found_width_.width());
+// A turn like no other keeps the width of the last: the LM head that of its step.
+void Workers::choose_width(std::size_t rows) noexcept {
+  const std::size_t most = limit();
+  std::size_t chosen = width();
+  if (widths_.front().most() != most) {
+    std::fill(widths_.begin(), widths_.end(), PoolWidth(most));
+    chosen = most;
+  }
+  observed_ = nullptr;
+  if (narrow_ && rows != 0) {
+    observed_ = &widths_[std::min<std::size_t>(std::bit_width(rows), widths_.size()) - 1];
+    chosen = observed_->width();
+  }
+  if (chosen == width()) return;
+  width_.store(chosen);
   if (parked_helpers_.load() > 0) wake(wider_);
 }
 

@@ -59,12 +59,12 @@ class Workers {
 
   // Holds the pool for the runs of one step, which would otherwise alternate with those of another session and pay for
   // a change of hands each time. A turn inside another of the same thread is part of that. A tile must not ask for one.
-  // Turns of one kind, unless it is 0, are the same work (the number of rows is such a kind): the time that they take
-  // decides how many threads are used while other programs want the cores.
+  // `rows` tells how much work a turn is, 0 that it is like no other: the time that turns of about as many rows take
+  // decides how many threads they use while other programs want the cores.
   class Turn {
    public:
-    explicit Turn(Workers& workers, std::size_t kind = 0) noexcept
-        : workers_(workers), outermost_(workers.enter(kind)) {}
+    explicit Turn(Workers& workers, std::size_t rows = 0) noexcept
+        : workers_(workers), outermost_(workers.enter(rows)) {}
     ~Turn() {
       if (outermost_) workers_.leave();
     }
@@ -90,9 +90,9 @@ class Workers {
 
   explicit Workers(const ThreadPoolOptions& options);
 
-  bool enter(std::size_t kind) noexcept;
+  bool enter(std::size_t rows) noexcept;
   void leave() noexcept;
-  void choose_width() noexcept;
+  void choose_width(std::size_t rows) noexcept;
   void run_in_turn(std::size_t tiles, TileFunction function) noexcept;
   void deal(std::size_t tiles, TileFunction function) noexcept;
   std::size_t work(std::size_t thread) noexcept;
@@ -133,8 +133,8 @@ class Workers {
   // turn.
   std::atomic<std::size_t> limit_;
   std::atomic<std::size_t> width_;
-  PoolWidth found_width_;
-  std::size_t kind_ = 0;
+  std::vector<PoolWidth> widths_;  // for turns of 1 row, of 2 and 3, of 4 to 7, and so on
+  PoolWidth* observed_ = nullptr;  // that of this turn, if there is one
   Clock::time_point turn_begin_;
   std::atomic<std::int64_t> stalled_{0};  // nanoseconds of this turn that threads waited for others' tiles, added up
 

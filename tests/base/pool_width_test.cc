@@ -32,7 +32,7 @@ Times run(PoolWidth& width, const Machine& machine, Duration time) {
     const Step step = machine(width.width());
     times.elapsed += step.elapsed;
     if (width.width() == 1) times.on_one += step.elapsed;
-    width.observe(1, step.elapsed, step.stalled);
+    width.observe(step.elapsed, step.stalled);
   }
   return times;
 }
@@ -88,26 +88,6 @@ TEST(PoolWidthTest, FindsTheWidthBetween) {
     const Times times = run(width, machine, 5s);
     EXPECT_GT(time_on[free], times.elapsed * 85 / 100) << free;
   }
-}
-
-// Steps of two kinds in turn: each is compared with its own.
-TEST(PoolWidthTest, KindsMayMix) {
-  PoolWidth width(2);
-  const auto step = [&](std::size_t kind, int scale) {
-    const Step step = kNeighbour(width.width());
-    width.observe(kind, scale * step.elapsed, scale * step.stalled);
-    return width.width();
-  };
-  std::size_t narrow = 0;
-  for (int i = 0; i < 1000; ++i) narrow += (step(1, 1) == 1) + (step(64, 10) == 1);
-  EXPECT_GT(narrow, 1800u);
-}
-
-TEST(PoolWidthTest, ATrialEndsWhenItsKindOfWorkDoes) {
-  PoolWidth width(2);
-  while (width.width() == 2) width.observe(64, 15ms, 7ms);
-  width.observe(1, 2ms, 0ms);
-  EXPECT_EQ(width.width(), 2u);
 }
 
 }  // namespace
