@@ -1,21 +1,26 @@
 // How fast is attention over the KV cache? Decode: nanoseconds and bytes per token of context. Prefill: multiply-adds a
 // second. One thread, one layer shape (SmolLM2: 3 KV heads of 64, 3 query heads each; Llama-3-8B: 8 of 128, 4 each;
 // Gemma: 1 of 256, 4).
+//
+//   attention [TABLE] [--json FILE]      all tables of the exact class by default
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "base/buffer.h"
 #include "base/float_mode.h"
 #include "kernels/kernel_table.h"
+#include "support.h"
 
 namespace {
 
 using namespace rill;
+using namespace rill::benchmarks;
 using namespace rill::kernels;
 
 struct Shape {
@@ -92,11 +97,11 @@ double time_of(F call, int repeats) {
     call();
     times.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
-  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-  return times[static_cast<std::size_t>(repeats / 2)];
+  return median(std::move(times));
 }
 
-void measure(const KernelTable& table, const Shape& shape, KvType type, const char* type_name) {
+Json measure(const KernelTable& table, const Shape& shape, KvType type, const char* type_name) {
+  Json row = {{"table", table.name}, {"shape", shape.name}, {"kv_type", type_name}};
   constexpr std::size_t kTokens = 8192, kPrefill = 512;
   KvLayout layout{type, shape.kv_heads, shape.head_dim};
   layout.head_stride = kTokens / kTokensPerPage * layout.head_bytes();
@@ -111,7 +116,8 @@ void measure(const KernelTable& table, const Shape& shape, KvType type, const ch
   std::printf("%-12s %-10s %-5s", table.name, shape.name, type_name);
   // One layer again and again lies in the cache; all layers in turn come from memory.
   for (const std::size_t walk : {std::size_t{1}, layers}) {
-    std::printf(walk == 1 ? "  cached" : "  memory");
+    const char* place = walk == 1 ? "cached" : "memory";
+    std::printf("  %s", place);
     for (const std::size_t context : {512, 2048, 8192}) {
       if (walk == 1 && context > 512) break;
       std::size_t layer = 0;
@@ -121,6 +127,7 @@ void measure(const KernelTable& table, const Shape& shape, KvType type, const ch
             layer = (layer + 1) % walk;
           },
           static_cast<int>(std::max<std::size_t>(2 * layers, 15)));
+      row[std::string(place) + "_" + std::to_string(context) + "_ns"] = seconds / static_cast<double>(context) * 1e9;
       std::printf("  %4zu: %5.2f ns %5.1f GB/s", context, seconds / static_cast<double>(context) * 1e9,
                   static_cast<double>(layout.layer_bytes() / kTokensPerPage * context) / seconds * 1e-9);
     }
@@ -129,22 +136,36 @@ void measure(const KernelTable& table, const Shape& shape, KvType type, const ch
     const double seconds = time_of([&] { attend(table, layout, shape, cache, 0, q, kPrefill, first, out); }, 3);
     const double keys = static_cast<double>(kPrefill) * (static_cast<double>(first) + (kPrefill + 1) / 2.0);
     const double products = 2 * keys * static_cast<double>(shape.kv_heads * shape.group * shape.head_dim);
+    row["prefill_" + std::to_string(first) + "_g_s"] = products / seconds * 1e-9;
     std::printf("  prefill at %4zu: %5.1f G/s", first, products / seconds * 1e-9);
   }
   std::printf("\n");
+  return row;
+}
+
+void run(const Arguments& arguments) {
+  const ScopedFloatMode mode;
+  constexpr Shape kShapes[] = {{"SmolLM2", 3, 3, 64}, {"Llama-3-8B", 8, 4, 128}, {"Gemma-3", 1, 4, 256}};
+  Json rows = Json::array();
+  for (const KernelTable* table : available_tables()) {
+    const bool wanted = arguments.words() > 0 ? arguments.word(0) == table->name
+                                              : table->numerics_class != NumericsClass::sse4;
+    if (!wanted) continue;
+    for (const Shape& shape : kShapes) {
+      rows.push_back(measure(*table, shape, KvType::f16, "f16"));
+      rows.push_back(measure(*table, shape, KvType::q8_0, "q8_0"));
+    }
+    rows.push_back(measure(*table, kShapes[0], KvType::f32, "f32"));
+  }
+  if (rows.empty()) throw std::invalid_argument("no such table here");
+  write_json(arguments.text("json"), {{"benchmark", "attention"}, {"rows", rows}});
+  const Json& best = rows.front();
+  std::printf("table=%s memory_8192_ns=%.2f prefill_4096_g_s=%.1f\n", best["table"].get<std::string>().c_str(),
+              best["memory_8192_ns"].get<double>(), best["prefill_4096_g_s"].get<double>());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const ScopedFloatMode mode;
-  constexpr Shape kShapes[] = {{"SmolLM2", 3, 3, 64}, {"Llama-3-8B", 8, 4, 128}, {"Gemma-3", 1, 4, 256}};
-  for (const KernelTable* table : available_tables()) {
-    if (argc > 1 ? std::strcmp(argv[1], table->name) != 0 : table->numerics_class == NumericsClass::sse4) continue;
-    for (const Shape& shape : kShapes) {
-      measure(*table, shape, KvType::f16, "f16");
-      measure(*table, shape, KvType::q8_0, "q8_0");
-    }
-    measure(*table, kShapes[0], KvType::f32, "f32");
-  }
+  return guarded_main([&] { run(Arguments(argc, argv, "attention [TABLE] [--json FILE]", {{"json", ""}})); });
 }

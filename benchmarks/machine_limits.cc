@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/buffer.h"
 #include "kernels/kernel_table.h"
 
 #if defined(__x86_64__)
@@ -97,15 +96,21 @@ double rate(int threads, double (*work)()) {
 
 }  // namespace
 
-double read_bandwidth(std::size_t bytes, int threads) {
+ReadProbe::ReadProbe(std::size_t bytes) : memory_(Buffer::allocate(bytes).value()) {
+  std::memset(memory_.data(), 1, bytes);
+}
+
+double ReadProbe::seconds(std::size_t bytes, int threads, std::size_t times) const {
   const std::size_t part = bytes / sizeof(std::uint64_t) / static_cast<std::size_t>(threads);
-  Buffer memory = Buffer::allocate(bytes).value();
-  std::memset(memory.data(), 1, bytes);
-  const auto words = reinterpret_cast<const std::uint64_t*>(memory.data());
-  const double time = least_time(threads, [&](int thread) {
-    sink = read_all(words + part * static_cast<std::size_t>(thread), part);
+  const auto words = reinterpret_cast<const std::uint64_t*>(memory_.data());
+  return time_together(threads, [&](int thread) {
+    for (std::size_t i = 0; i < times; ++i) sink = read_all(words + part * static_cast<std::size_t>(thread), part);
   });
-  return static_cast<double>(part * sizeof(std::uint64_t) * static_cast<std::size_t>(threads)) / time;
+}
+
+double read_bandwidth(std::size_t bytes, int threads) {
+  const ReadProbe probe(bytes);
+  return static_cast<double>(bytes) / least_of([&] { return probe.seconds(bytes, threads, 1); });
 }
 
 double int8_peak([[maybe_unused]] int threads) {

@@ -1,19 +1,20 @@
-// What a run of the thread pool costs beside the work in it. A decode step of a small model makes about 150 runs of 15 us.
-// Needs idle cores: with others at work, it measures them.
+// What a run of the thread pool costs beside the work in it. A decode step of a small model makes about 150 runs of
+// 15 us. Needs idle cores: with others at work, it measures them.
 //
-//   pool [threads...]      default: every number up to the machine's
-#include <algorithm>
+//   pool [--threads 1,2,...] [--json FILE]      by default every number up to the machine's
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "support.h"
 
 namespace {
 
+using namespace rill::benchmarks;
 using Clock = std::chrono::steady_clock;
 
 double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
@@ -21,12 +22,6 @@ double microseconds(Clock::duration time) { return std::chrono::duration<double,
 void work_for(std::chrono::nanoseconds time) noexcept {
   const auto end = Clock::now() + time;
   while (Clock::now() < end) {}
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // The median of 50 groups of 150 runs, in microseconds a run.
@@ -41,7 +36,7 @@ double time_of(Run run) {
   return median(times);
 }
 
-void report(int threads) {
+Json report(int threads) {
   const auto pool = rill::ThreadPool::create({.threads = threads}).value();
   rill::Workers& workers = pool->workers();
   const double empty_run = time_of([&] { workers.run(8, [](std::size_t, std::size_t) noexcept {}); });
@@ -70,16 +65,26 @@ void report(int threads) {
     decode_run();
     first_runs.push_back(microseconds(Clock::now() - begin));
   }
-  std::printf("threads=%d empty_run_us=%.2f meeting_run_us=%.2f decode_run_us=%.2f decode_ideal_us=17 asleep_run_us=%.1f "
-              "asleep_ideal_us=15\n",
-              threads, empty_run, meeting, decode, median(first_runs));
+  const double asleep = median(first_runs);
+  std::printf(
+      "threads=%d empty_run_us=%.2f meeting_run_us=%.2f decode_run_us=%.2f decode_ideal_us=17 asleep_run_us=%.1f "
+      "asleep_ideal_us=15\n",
+      threads, empty_run, meeting, decode, asleep);
+  return {{"threads", threads}, {"empty_run_us", empty_run}, {"meeting_run_us", meeting}, {"decode_run_us", decode},
+          {"asleep_run_us", asleep}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    for (unsigned threads = 1; threads <= std::thread::hardware_concurrency(); ++threads) report(static_cast<int>(threads));
-  }
-  for (int i = 1; i < argc; ++i) report(std::atoi(argv[i]));
+  return guarded_main([&] {
+    std::string all = "1";
+    for (unsigned threads = 2; threads <= std::thread::hardware_concurrency(); ++threads) {
+      all += "," + std::to_string(threads);
+    }
+    const Arguments arguments(argc, argv, "pool [--threads N,...] [--json FILE]", {{"threads", all}, {"json", ""}});
+    Json rows = Json::array();
+    for (const std::size_t threads : arguments.numbers("threads")) rows.push_back(report(static_cast<int>(threads)));
+    write_json(arguments.text("json"), {{"benchmark", "pool"}, {"rows", rows}});
+  });
 }

@@ -1,12 +1,17 @@
 // What does choosing one token cost, from the logits of a whole vocabulary? Median of many steps, in microseconds.
-#include <algorithm>
+//
+//   sampling [--json FILE]
 #include <chrono>
 #include <cstdio>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/format.h"
 #include "rill/presets.h"
 #include "rill/sampling.h"
+#include "support.h"
 
 namespace {
 
@@ -29,13 +34,10 @@ double median_microseconds(rill::SamplerChain& chain, const std::vector<std::vec
     times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
     chain.accept(token);
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return rill::benchmarks::median(std::move(times));
 }
 
-}  // namespace
-
-int main() {
+void run(const rill::benchmarks::Arguments& arguments) {
   const std::vector<std::pair<const char*, rill::SamplingOptions>> cases = {
       {"greedy", rill::presets::extraction()},
       {"categorical", {}},
@@ -49,13 +51,28 @@ int main() {
       {"creative", rill::presets::creative()},
       {"top_p with one token banned", {.banned = {5}, .temperature = 0.7f, .top_p = 0.9f}},
   };
+  rill::benchmarks::Json rows = rill::benchmarks::Json::array();
+  std::string last;
   for (const std::size_t vocabulary : {49152u, 262144u}) {
     std::vector<std::vector<float>> steps;
     for (std::uint64_t seed = 0; seed < 8; ++seed) steps.push_back(logits_like_a_model(vocabulary, seed));
     for (const auto& [name, options] : cases) {
       rill::SamplerChain chain = rill::make_chain(options, {.size = vocabulary}).value();
-      std::printf("vocabulary=%zu %s: %.1f us\n", vocabulary, name, median_microseconds(chain, steps));
+      const double time = median_microseconds(chain, steps);
+      std::printf("vocabulary=%zu %s: %.1f us\n", vocabulary, name, time);
+      rows.push_back({{"vocabulary", vocabulary}, {"chain", name}, {"microseconds", time}});
+      if (std::string_view(name) == "greedy" || std::string_view(name) == "chat") {
+        last += rill::format("{}_{}_us={:.1f} ", name, vocabulary, time);
+      }
     }
   }
-  return 0;
+  rill::benchmarks::write_json(arguments.text("json"), {{"benchmark", "sampling"}, {"rows", rows}});
+  std::printf("%s\n", last.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace rill::benchmarks;
+  return guarded_main([&] { run(Arguments(argc, argv, "sampling [--json FILE]", {{"json", ""}})); });
 }

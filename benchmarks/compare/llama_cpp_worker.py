@@ -19,12 +19,18 @@ class Worker:
         self.model = ll.llama_model_load_from_file(path.encode(), ll.llama_model_default_params())
         self.threads = threads
         self.context = None
+        self.held = None
 
-    def start(self, per_sequence, sequences):
+    def start(self, count, depth, sequences):
+        """A context whose sequences hold `depth` tokens; the one of the last call serves again if it was for the same."""
+        if self.held == (count, depth, sequences):
+            memory = ll.llama_get_memory(self.context)
+            if all(ll.llama_memory_seq_rm(memory, sequence, depth, -1) for sequence in range(sequences)):
+                return
         if self.context is not None:
             ll.llama_free(self.context)
         params = ll.llama_context_default_params()
-        params.n_ctx = (per_sequence + 8) * sequences
+        params.n_ctx = (depth + count + 8) * sequences
         params.n_batch = 2048
         params.n_ubatch = 512
         params.n_seq_max = sequences
@@ -32,6 +38,9 @@ class Worker:
         self.context = ll.llama_init_from_model(self.model, params)
         if not self.context:
             raise SystemExit("no context")
+        for sequence in range(sequences):
+            self.feed_prompt(depth, 0, sequence)
+        self.held = (count, depth, sequences)
 
     def feed(self, rows):
         """rows: (token, position, sequence, want logits)"""
@@ -51,20 +60,17 @@ class Worker:
         for begin in range(0, count, 2048):
             end = min(count, begin + 2048)
             self.feed([(token_at(i), first + i, sequence, i + 1 == count) for i in range(begin, end)])
-        ll.llama_get_logits_ith(self.context, -1)
+        if count:
+            ll.llama_get_logits_ith(self.context, -1)
 
     def prefill(self, count, depth, _):
-        self.start(depth + count, 1)
-        if depth:
-            self.feed_prompt(depth, 0, 0)
+        self.start(count, depth, 1)
         begin = time.perf_counter()
         self.feed_prompt(count, depth, 0)
         return time.perf_counter() - begin
 
     def decode(self, count, depth, sequences):
-        self.start(depth + count, sequences)
-        for sequence in range(sequences):
-            self.feed_prompt(depth, 0, sequence)
+        self.start(count, depth, sequences)
         begin = time.perf_counter()
         for step in range(count):
             self.feed([(token_at(step), depth + step, sequence, True) for sequence in range(sequences)])

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What benchmarks/plot draws of each kind of file."""
+
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as tree
+
+PLOT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "plot"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def side(pairs):
+    return {"seconds": [0.001] * len(pairs), "positions": [1] * len(pairs), "pairs": pairs}
+
+
+FILES = {
+    "compare": {"model": "m", "peer": "p<1>", "threads": 2, "tests": {
+        "decode": {"tokens": 8, "rill_seconds": [1, 2, 1], "peer_seconds": [2, 4, 4]}}},
+    "decode": {"model": "m", "tokens": 2, "rows": [
+        {"threads": n, "context": c, "seconds": [c / n], "reading_seconds": [c / n / 2]}
+        for n in (1, 2) for c in (16, 32)]},
+    "prefill": {"model": "m", "tokens": 2, "rows": [
+        {"threads": 1, "context": c, "seconds": [1, 3, 2]} for c in (0, 512, 1024)]},
+    "kv_cache": {"model": "m", "threads": 2, "with": side(list(range(1, 301))),
+                 "without": side([n * (n + 1) / 2 for n in range(1, 301)])},
+}
+
+
+class Plot(unittest.TestCase):
+    def draw(self, *benchmarks):
+        """{name: root of the SVG} of one call."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for benchmark in benchmarks:
+                content = {"benchmark": benchmark, **FILES.get(benchmark, {})}
+                (folder / f"{benchmark}.json").write_text(json.dumps(content))
+            files = [folder / f"{benchmark}.json" for benchmark in benchmarks]
+            subprocess.run([sys.executable, PLOT, folder, *files], check=True, capture_output=True)
+            return {file.stem: tree.parse(file).getroot() for file in folder.glob("*.svg")}
+
+    def curves(self, root):
+        """The points of each path; legends are paths of two points at one height."""
+        paths = [[tuple(map(float, point.split(","))) for point in path.get("d")[1:].replace("L", "").split()]
+                 for path in root.iter(SVG + "path")]
+        return [path for path in paths if len(path) > 2 or path[0][1] != path[1][1]]
+
+    def test_one_picture_for_each_benchmark(self):
+        self.assertEqual(set(FILES), set(self.draw(*FILES)))
+
+    def test_compare_draws_the_median_ratio(self):
+        root = self.draw("compare")["compare"]
+        texts = [text.text for text in root.iter(SVG + "text")]
+        self.assertIn("m against p<1>, 2 threads", texts)
+        self.assertIn("2.00 × (8 tokens/s)", texts)
+
+    def test_decode_draws_a_curve_and_its_bound_for_each_number_of_threads(self):
+        curves = self.curves(self.draw("decode")["decode"])
+        self.assertEqual(4, len(curves))
+        slopes = [(a[1] - b[1]) / (b[0] - a[0]) for a, b in curves]  # pixels down are values up
+        for slope, expected in zip(slopes, (1, 1 / 2, 1 / 2, 1 / 4)):
+            self.assertAlmostEqual(slope / slopes[0], expected, delta=0.02)
+
+    def test_kv_cache_draws_a_square_and_a_cube(self):
+        curves = self.curves(self.draw("kv_cache")["kv_cache"])
+        self.assertEqual(6, len(curves))
+        (x0, y0), (x1, y1) = curves[4][-20], curves[4][-1]
+        (_, z0), (_, z1) = curves[5][-20], curves[5][-1]
+        self.assertTrue(math.isclose((z0 - z1) / (y0 - y1), 1.5, rel_tol=0.02))  # on logarithmic axes: powers 3 and 2
+        self.assertLess(x0, x1)
+
+    def test_an_unknown_file_is_refused(self):
+        with self.assertRaises(subprocess.CalledProcessError):
+            self.draw("roofline")
+
+
+if __name__ == "__main__":
+    unittest.main()
