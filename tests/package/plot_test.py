@@ -26,6 +26,10 @@ FILES = {
         for n in (1, 2) for c in (16, 32)]},
     "prefill": {"model": "m", "tokens": 2, "rows": [
         {"threads": 1, "context": c, "seconds": [1, 3, 2]} for c in (0, 512, 1024)]},
+    "contention": {"model": "m", "threads": 2, "tokens_per_second": {
+        "decode": {"0": [4, 4, 4], "1": [2, 3, 4]}, "prefill": {"0": [8], "1": [2]}}},
+    "load": {"model": "m", "sides": {"rill": [{"seconds": 0.02, "peak_bytes": 1}],
+                                     "peer": [{"seconds": 0.5, "peak_bytes": 2}]}},
     "kv_cache": {"model": "m", "threads": 2, "with": side(list(range(1, 301))),
                  "without": side([n * (n + 1) / 2 for n in range(1, 301)])},
 }
@@ -57,6 +61,14 @@ class Plot(unittest.TestCase):
         texts = [text.text for text in root.iter(SVG + "text")]
         self.assertIn("m against p<1>, 2 threads", texts)
         self.assertIn("2.00 × (8 tokens/s)", texts)
+
+    def test_contention_and_load_draw_medians(self):
+        pictures = self.draw("contention", "load")
+        texts = {name: [text.text for text in root.iter(SVG + "text")] for name, root in pictures.items()}
+        shares = [text for text in texts["contention"] if len(text) == 4 and text[1] == "."]
+        self.assertEqual(["1.00", "0.75", "1.00", "0.25"], shares)
+        self.assertIn("20 ms", texts["load"])
+        self.assertIn("500 ms", texts["load"])
 
     def test_decode_draws_a_curve_and_its_bound_for_each_number_of_threads(self):
         curves = self.curves(self.draw("decode")["decode"])
