@@ -8,19 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <iostream>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "rill/rill.h"
+#include "support.h"
 
 namespace {
 
+using namespace rill::benchmarks;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
@@ -79,76 +79,35 @@ double speed(Work work, Clock::duration time, rill::Session& session, std::vecto
   return static_cast<double>(done) / std::chrono::duration<double>(elapsed).count();
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-struct Arguments {
-  std::string model;
-  std::string json;
-  int threads = 2;
-  bool narrow = true;
-  int rounds = 5;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word.rfind("--", 0) != 0) {
-      arguments.model = word;
-    } else if (i + 1 == argc) {
-      throw std::runtime_error(word + " wants a value");
-    } else if (word == "--threads") {
-      arguments.threads = std::stoi(argv[++i]);
-    } else if (word == "--narrow") {
-      arguments.narrow = std::stoi(argv[++i]) != 0;
-    } else if (word == "--rounds") {
-      arguments.rounds = std::stoi(argv[++i]);
-    } else if (word == "--json") {
-      arguments.json = argv[++i];
-    } else {
-      throw std::runtime_error("unknown option " + word);
-    }
-  }
-  if (arguments.model.empty()) throw std::runtime_error("usage: contention MODEL.gguf [options]");
-  return arguments;
-}
-
 struct Series {
   std::vector<double> speeds;  // of each round
   std::vector<double> ratios;  // to the quiet speed of the same round
 };
 using Table = Series[2][std::size(kProcesses)];  // [work][processes]
 
-void write_json(const Arguments& arguments, const Table& table) {
-  std::ofstream file(arguments.json);
-  file << "{\"threads\": " << arguments.threads << ", \"narrow\": " << arguments.narrow << ", \"tokens_per_second\": {";
+Json to_json(const Arguments& arguments, const Table& table) {
+  Json json = {{"benchmark", "contention"},
+               {"model", std::filesystem::path(arguments.word(0)).stem().string()},
+               {"threads", arguments.number("threads")},
+               {"narrow", arguments.number("narrow") != 0}};
   for (const Work work : {kDecode, kPrefill}) {
-    file << (work == kDecode ? "\"" : ", \"") << kWorkNames[work] << "\": {";
     for (const std::size_t n : kProcesses) {
-      file << (n == 0 ? "\"" : ", \"") << n << "\": [";
-      for (const double& speed : table[work][n].speeds)
-        file << (&speed == &table[work][n].speeds.front() ? "" : ", ") << speed;
-      file << "]";
+      json["tokens_per_second"][kWorkNames[work]][std::to_string(n)] = table[work][n].speeds;
     }
-    file << "}";
   }
-  file << "}}\n";
-  if (!file.flush()) throw std::runtime_error(arguments.json + " could not be written");
+  return json;
 }
 
 void run(const Arguments& arguments) {
+  const int threads = static_cast<int>(arguments.number("threads"));
   rill::ModelOptions options;
-  options.pool = rill::ThreadPool::create({.threads = arguments.threads, .narrow = arguments.narrow}).value();
-  const auto model = rill::Model::load(arguments.model, options).value();
+  options.pool = rill::ThreadPool::create({.threads = threads, .narrow = arguments.number("narrow") != 0}).value();
+  const auto model = rill::Model::load(arguments.word(0), options).value();
   rill::Session session = rill::Session::create(model, {.context_tokens = 256}).value();
   std::vector<float> logits(model->info().vocabulary_size);
   session.feed(std::vector<rill::Token>(64, 100)).value();
   Table table;
-  for (int round = 0; round < arguments.rounds; ++round) {
+  for (std::size_t round = 0; round < arguments.number("rounds"); ++round) {
     for (const std::size_t n : kProcesses) {
       const BusyProcesses busy(n);
       for (const Work work : {kDecode, kPrefill}) {
@@ -162,25 +121,23 @@ void run(const Arguments& arguments) {
   for (const Work work : {kDecode, kPrefill}) {
     for (const std::size_t n : kProcesses) {
       const Series& series = table[work][n];
-      const auto [least, most] = std::minmax_element(series.ratios.begin(), series.ratios.end());
+      const Spread kept = spread(series.ratios);
       std::printf("%s beside %zu busy: %.1f tokens/s, %.2f of quiet (%.2f to %.2f)\n", kWorkNames[work], n,
-                  median(series.speeds), median(series.ratios), *least, *most);
+                  median(series.speeds), kept.median, kept.least, kept.most);
     }
   }
-  if (!arguments.json.empty()) write_json(arguments, table);
+  write_json(arguments.text("json"), to_json(arguments, table));
   const auto kept = [&](Work work, std::size_t n) { return median(table[work][n].ratios); };
   std::printf("threads=%d quiet_tokens_s=%.1f quiet=%.2f one=%.2f two=%.2f prefill_one=%.2f prefill_two=%.2f\n",
-              arguments.threads, median(table[kDecode][0].speeds), kept(kDecode, 0), kept(kDecode, 1), kept(kDecode, 2),
+              threads, median(table[kDecode][0].speeds), kept(kDecode, 0), kept(kDecode, 1), kept(kDecode, 2),
               kept(kPrefill, 1), kept(kPrefill, 2));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(parse(argc, argv));
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  return guarded_main([&] {
+    run(Arguments(argc, argv, "contention MODEL.gguf [--threads N] [--narrow 0|1] [--rounds N] [--json FILE]",
+                  {{"threads", "2"}, {"narrow", "1"}, {"rounds", "5"}, {"json", ""}}));
+  });
 }

@@ -15,20 +15,19 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "rill/rill.h"
+#include "support.h"
 
 namespace {
 
+using namespace rill::benchmarks;
 using rill::Model;
-using rill::ModelOptions;
 using rill::Session;
 using rill::Token;
 
@@ -67,15 +66,14 @@ struct Start {
 
 // The measured process: prints when it began (0: when it was started), when it had the first token, and the bytes of
 // its KV.
-int measured(const std::string& path, int threads, const std::string& cache) {
+void measured(const std::string& path, int threads, const std::string& cache) {
   const auto model = Model::load(path, {.threads = threads, .packed_cache = cache}).value();
   Session session = Session::create(model).value();
   std::vector<Token> prompt = model->tokenizer().encode(kPrompt).value();
   prompt.resize(kPromptTokens);
   auto answer = session.generate(prompt, {.max_tokens = 1}).value();
-  if (!answer.next()) return 1;
+  if (!answer.next()) throw std::runtime_error("no token");
   std::cout << 0 << ' ' << now() << ' ' << session.kv_bytes() << std::endl;
-  return 0;
 }
 
 Start run(const std::vector<std::string>& command) {
@@ -111,11 +109,6 @@ Start run(const std::vector<std::string>& command) {
   return start;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 struct Side {
   std::string name;
   std::vector<std::string> command;
@@ -128,45 +121,33 @@ struct Side {
   }
 };
 
-void write_json(const std::string& path, const std::vector<Side>& sides) {
-  std::ofstream file(path);
-  const char* next_side = "{";
+Json to_json(const std::string& model, const std::vector<Side>& sides) {
+  Json json = {{"benchmark", "load"}, {"model", std::filesystem::path(model).stem().string()}};
   for (const Side& side : sides) {
-    file << next_side << '"' << side.name << "\": [";
-    const char* next = "";
+    Json& starts = json["sides"][side.name];
     for (const Start& start : side.starts) {
-      file << next << "{\"seconds\": " << start.seconds
-           << ", \"peak_bytes\": " << static_cast<std::uint64_t>(start.peak_bytes) << '}';
-      next = ", ";
+      starts.push_back({{"seconds", start.seconds}, {"peak_bytes", start.peak_bytes}});
     }
-    file << ']';
-    next_side = ", ";
   }
-  file << "}\n";
-  if (!file.flush()) throw std::runtime_error(path + " could not be written");
+  return json;
 }
 
-int compare(const std::string& model, const std::map<std::string, std::string>& options) {
-  const auto option = [&](const char* name, const char* fallback) {
-    const auto found = options.find(name);
-    return found == options.end() ? fallback : found->second.c_str();
-  };
-  const char* threads = option("--threads", "2");
-  const int rounds = std::stoi(option("--rounds", "7"));
+void compare(const Arguments& arguments) {
+  const std::string model = arguments.word(0), threads = arguments.text("threads"),
+                    peer = arguments.text("peer-python");
+  const int rounds = static_cast<int>(arguments.number("rounds"));
   std::vector<Side> sides;
   const TemporaryFile cache;
   sides.push_back({"rill", {"/proc/self/exe", model, "--measured", threads, ""}});
   sides.push_back({"rill_packed", {"/proc/self/exe", model, "--measured", threads, cache.path}});
-  if (options.contains("--peer-python")) {
-    sides.push_back({"llama_cpp", {options.at("--peer-python"), "-c", kPeer, model, threads, kPrompt}});
-  }
+  if (!peer.empty()) sides.push_back({"llama_cpp", {peer, "-c", kPeer, model, threads, kPrompt}});
   for (int round = -1; round < rounds; ++round) {  // the first one warms the caches and is not counted
     for (Side& side : sides) {
       const Start start = run(side.command);
       if (round >= 0) side.starts.push_back(start);
     }
   }
-  if (options.contains("--json")) write_json(options.at("--json"), sides);
+  write_json(arguments.text("json"), to_json(model, sides));
   constexpr double kMiB = 1 << 20;
   const double file_mib = static_cast<double>(std::filesystem::file_size(model)) / kMiB;
   std::string summary;
@@ -184,23 +165,14 @@ int compare(const std::string& model, const std::map<std::string, std::string>& 
   }
   std::printf("%s peak_bound_mib=%.1f\n", summary.c_str(),
               1.15 * file_mib + sides[0].median_of(&Start::kv_bytes) / kMiB + 32);
-  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return guarded_main([&] {
     if (argc == 5 && std::strcmp(argv[2], "--measured") == 0) return measured(argv[1], std::stoi(argv[3]), argv[4]);
-    std::map<std::string, std::string> options;
-    for (int i = 2; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
-    if (argc < 2 || argc % 2 != 0) {
-      std::cerr << "usage: load MODEL.gguf [--threads N] [--rounds N] [--json FILE] [--peer-python PYTHON]\n";
-      return 2;
-    }
-    return compare(argv[1], options);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+    compare(Arguments(argc, argv, "load MODEL.gguf [--threads N] [--rounds N] [--json FILE] [--peer-python PYTHON]",
+                      {{"threads", "2"}, {"rounds", "7"}, {"json", ""}, {"peer-python", ""}}));
+  });
 }

@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
   return guarded_main([&] {
     std::string all = "1";
     for (unsigned threads = 2; threads <= std::thread::hardware_concurrency(); ++threads) {
-      all += "," + std::to_string(threads);
+      all += ',';
+      all += std::to_string(threads);
     }
     const Arguments arguments(argc, argv, "pool [--threads N,...] [--json FILE]", {{"threads", all}, {"json", ""}});
     Json rows = Json::array();

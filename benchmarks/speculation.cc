@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "machine_limits.h"
 #include "model/head.h"
 #include "rill/rill.h"
 #include "session/session_state.h"
+#include "support.h"
 
 namespace {
+
+using namespace rill::benchmarks;
 
 constexpr std::size_t kMaxTokens = 256;  // of an answer
 constexpr std::size_t kPassTokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 16};
@@ -47,14 +51,6 @@ constexpr Task kTasks[] = {
      0.0f},
     {"story", "Write a short story about a fox that learns to swim.", 0.8f},
 };
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class Benchmark {
  public:
@@ -94,23 +90,22 @@ class Benchmark {
   }
 
   // Seconds for passes over kPassTokens tokens, with their logits.
-  std::vector<double> passes(int rounds) const {
+  std::vector<double> passes(std::size_t rounds) const {
     auto session = rill::Session::create(model_, {.context_tokens = kDepth + 16}).value();
-    std::vector<rill::Token> tokens(kDepth);
-    for (std::size_t i = 0; i < kDepth; ++i) tokens[i] = static_cast<rill::Token>(100 + i);
+    const std::vector<rill::Token> tokens = rill::benchmarks::tokens(kDepth);
     session.feed(tokens).value();
     const std::size_t vocabulary = model_->info().vocabulary_size;
     std::vector<float> logits(16 * vocabulary);
     std::vector<std::vector<double>> seconds(std::size(kPassTokens));
-    for (int round = 0; round < rounds; ++round) {
+    for (std::size_t round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < std::size(kPassTokens); ++i) {
         const std::size_t count = kPassTokens[i];
-        const double begin = now();
+        const double begin = seconds_now();
         session.feed(std::span(tokens).first(count), {.keep = {rill::Keep::Mode::all}}).value();
         rill::model::head_logits(model_->loaded(), session.state()->kept_hidden(0), count,
                                  std::span(logits).first(count * vocabulary))
             .value();
-        seconds[i].push_back(now() - begin);
+        seconds[i].push_back(seconds_now() - begin);
         session.truncate(kDepth).value();
       }
     }
@@ -123,58 +118,29 @@ class Benchmark {
   std::shared_ptr<const rill::Model> model_;
 };
 
-struct Arguments {
-  std::string model;
-  std::string json;
-  int threads = 2;
-  int rounds = 7;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word.rfind("--", 0) != 0) {
-      arguments.model = word;
-    } else if (i + 1 == argc) {
-      throw std::runtime_error(word + " wants a value");
-    } else if (word == "--threads") {
-      arguments.threads = std::stoi(argv[++i]);
-    } else if (word == "--rounds") {
-      arguments.rounds = std::stoi(argv[++i]);
-    } else if (word == "--json") {
-      arguments.json = argv[++i];
-    } else {
-      throw std::runtime_error("unknown option " + word);
-    }
-  }
-  if (arguments.model.empty())
-    throw std::runtime_error("usage: speculation MODEL.gguf [--threads N] [--rounds N] [--json FILE]");
-  return arguments;
-}
-
-bool run(const Arguments& arguments) {
-  const Benchmark benchmark(arguments.model, arguments.threads);
-  std::string line = "threads=" + std::to_string(arguments.threads);
+void run(const Arguments& arguments) {
+  const std::size_t threads = arguments.number("threads"), rounds = arguments.number("rounds");
+  const Benchmark benchmark(arguments.word(0), static_cast<int>(threads));
+  std::string line = "threads=" + std::to_string(threads);
   const auto add = [&](const std::string& key, double value) {
     char text[32];
     std::snprintf(text, sizeof text, "=%.3g", value);
     line += " " + key + text;
   };
-  std::string json = "{";
-  const std::vector<double> passes = benchmark.passes(3 * arguments.rounds);
+  Json json = {{"benchmark", "speculation"},
+               {"model", std::filesystem::path(arguments.word(0)).stem().string()},
+               {"threads", threads}};
+  const std::vector<double> passes = benchmark.passes(3 * rounds);
   for (std::size_t i = 0; i < passes.size(); ++i) {
     std::printf("a pass of %2zu: %.2f ms, %.2f times one token's\n", kPassTokens[i], 1e3 * passes[i],
                 passes[i] / passes[0]);
-    json += (i == 0 ? "\"pass_ms\": {\"" : ", \"") + std::to_string(kPassTokens[i]) +
-            "\": " + std::to_string(1e3 * passes[i]);
+    json["pass_ms"][std::to_string(kPassTokens[i])] = 1e3 * passes[i];
   }
-  json += "}";
   bool same = true;
   for (const Task& task : kTasks) {
     same = benchmark.same_bits(task) && same;
     std::vector<double> plain, drafted, ratios;
-    for (int round = 0; round < arguments.rounds; ++round) {
+    for (std::size_t round = 0; round < rounds; ++round) {
       plain.push_back(benchmark.speed(task, false));
       drafted.push_back(benchmark.speed(task, true));
       ratios.push_back(drafted.back() / plain.back());
@@ -182,39 +148,29 @@ bool run(const Arguments& arguments) {
     const rill::Timings timings = benchmark.answer(task, true, [](const rill::Session&) {}).timings;
     const double acceptance = static_cast<double>(timings.accepted_tokens) /
                               static_cast<double>(std::max<std::size_t>(1, timings.drafted_tokens));
-    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+    const Spread ratio = spread(ratios);
     std::printf(
         "%s: %zu tokens, plain %.1f tokens/s, lookup %.1f: ratio %.2f (%.2f to %.2f); %zu passes, %zu guessed, %.0f %% "
         "right\n",
-        task.name, timings.token_times.size(), median(plain), median(drafted), median(ratios), *least, *most,
+        task.name, timings.token_times.size(), median(plain), median(drafted), ratio.median, ratio.least, ratio.most,
         timings.decode_passes, timings.drafted_tokens, 100 * acceptance);
-    add(task.name + std::string("_ratio"), median(ratios));
+    add(task.name + std::string("_ratio"), ratio.median);
     add(task.name + std::string("_acceptance"), acceptance);
-    json += std::string(", \"") + task.name + "\": {\"tokens\": " + std::to_string(timings.token_times.size()) +
-            ", \"plain_tokens_s\": " + std::to_string(median(plain)) +
-            ", \"lookup_tokens_s\": " + std::to_string(median(drafted)) +
-            ", \"ratio\": " + std::to_string(median(ratios)) +
-            ", \"passes\": " + std::to_string(timings.decode_passes) +
-            ", \"drafted\": " + std::to_string(timings.drafted_tokens) +
-            ", \"accepted\": " + std::to_string(timings.accepted_tokens) + "}";
+    json["tasks"][task.name] = {{"tokens", timings.token_times.size()}, {"plain_tokens_s", plain},
+                                {"lookup_tokens_s", drafted},           {"passes", timings.decode_passes},
+                                {"drafted", timings.drafted_tokens},    {"accepted", timings.accepted_tokens}};
   }
-  json += std::string(", \"same_bits\": ") + (same ? "true" : "false") + "}\n";
-  if (!arguments.json.empty()) {
-    std::ofstream file(arguments.json);
-    file << json;
-    if (!file.flush()) throw std::runtime_error(arguments.json + " could not be written");
-  }
+  json["same_bits"] = same;
+  write_json(arguments.text("json"), json);
   std::printf("%s same_bits=%d\n", line.c_str(), same ? 1 : 0);
-  return same;
+  if (!same) throw std::runtime_error("the answers differ");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(parse(argc, argv)) ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  return guarded_main([&] {
+    run(Arguments(argc, argv, "speculation MODEL.gguf [--threads N] [--rounds N] [--json FILE]",
+                  {{"threads", "2"}, {"rounds", "7"}, {"json", ""}}));
+  });
 }
