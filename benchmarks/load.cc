@@ -2,9 +2,9 @@
 //
 //   load MODEL.gguf [--threads N] [--rounds N] [--json FILE] [--peer-python PYTHON]
 //
-// Every figure is of a fresh process, the file in the system's cache; the sides take turns, and medians are reported.
-// The peer is llama-cpp-python, whose time counts from after its import, so that Python's own start is not held against
-// it.
+// Every figure is of a fresh process, the files in the system's cache; the sides take turns, and medians are reported:
+// without and with a packed cache, which the first round writes, and the peer. That is llama-cpp-python, whose time
+// counts from after its import, so that Python's own start is not held against it.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
