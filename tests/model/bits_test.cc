@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include "model/tiny_baselines.h"
@@ -107,6 +108,53 @@ TEST(BitsMatrix, TellsWhichTargetsAreNotRun) {
                   lacking.erase(name) != 0 ? "machine lacks" : "build does not hold");
   }
   EXPECT_TRUE(run.empty() && lacking.empty()) << "a target is missing in kTargets";
+}
+
+struct Answer {
+  std::vector<Token> tokens;
+  test::Rows logits;
+  bool operator==(const Answer&) const = default;
+};
+
+// A greedy answer of 64 tokens, with others beside it whose prompts are shorter and longer.
+Answer greedy_answer(const std::shared_ptr<const Model>& model, std::size_t batch) {
+  const std::size_t mine = batch / 2;
+  std::vector<Session> sessions;
+  std::vector<std::vector<Token>> next;
+  for (std::size_t i = 0; i < batch; ++i) {
+    sessions.push_back(Session::create(model).value());
+    const std::size_t length = i == mine ? 20 : 5 + 7 * i;
+    next.push_back(test::random_tokens(model->info().vocabulary_size, length, static_cast<unsigned>(length)));
+  }
+  Answer answer;
+  while (answer.tokens.size() < 64) {
+    std::vector<FeedItem> items;
+    for (std::size_t i = 0; i < batch; ++i) items.push_back({&sessions[i], next[i]});
+    feed_batch(items).value();
+    for (std::size_t i = 0; i < batch; ++i) {
+      std::vector<float> logits = sessions[i].logits().all().value();
+      next[i] = {static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin())};
+      if (i == mine) answer.logits.push_back(std::move(logits));
+    }
+    answer.tokens.push_back(next[mine].front());
+  }
+  return answer;
+}
+
+TEST(GreedyAnswer, N05DoesNotDependOnCompanyOrThreads) {
+  for (const char* architecture : test::kArchitectures) {
+    const test::Load load = test::loader({.architecture = architecture, .type = ElementType::q4_1});
+    std::optional<Answer> alone;
+    for (const int threads : {1, 2, 4}) {
+      const auto model = load({.threads = threads, .target = kernels::available_tables().front()->name});
+      for (const std::size_t batch : {1, 2, 5, 8}) {
+        const Answer answer = greedy_answer(model, batch);
+        if (!alone) alone = answer;
+        EXPECT_EQ(answer.tokens, alone->tokens) << architecture << ", " << threads << " threads, batch of " << batch;
+        EXPECT_TRUE(answer == *alone) << architecture << ", " << threads << " threads, batch of " << batch;
+      }
+    }
+  }
 }
 
 class BitsOfTypeTest : public testing::TestWithParam<ElementType> {};

@@ -7,6 +7,7 @@
 
 #include "gguf/file.h"
 #include "rill/session.h"
+#include "session/pooling.h"
 #include "support/reference_model.h"
 #include "support/scripted.h"
 
@@ -112,6 +113,27 @@ TEST_P(ReferenceTest, N08N09EmbeddingsAreThoseOfTheForwardPassInDouble) {
   const auto each = session.embed(some_tokens(30), {.pooling = Pooling::none, .normalize = false}).value();
   ASSERT_EQ(each.size(), 30u);
   for (std::size_t i = 0; i < each.size(); ++i) EXPECT_GT(cosine(each[i], hidden[i]), 0.9999999);
+}
+
+TEST(EmbeddingTest, N08DoesNotDependOnTheTextsBesideIt) {
+  const auto model = test::load_tiny(test::tiny_options("llama"));
+  const Session alone = Session::create(model).value(), busy = Session::create(model).value();
+  const auto expected = alone.embed("the rain", {.pooling = Pooling::mean}).value();
+  for (const char* other : {"snow", "and the wind", "a"}) {
+    EXPECT_NE(busy.embed(other, {.pooling = Pooling::mean}).value(), expected);
+    EXPECT_EQ(busy.embed("the rain", {.pooling = Pooling::mean}).value(), expected);
+  }
+}
+
+TEST(PoolingTest, N08N09PoolsAndNormalizesOnce) {
+  const std::vector<float> two = {1, 0, 0, 1}, three = {1, 2, 3};
+  std::vector<float> mean = session::pool_hidden(two, 2, Pooling::mean);
+  EXPECT_EQ(mean, (std::vector<float>{0.5f, 0.5f}));
+  session::normalize(mean);
+  for (const float x : mean) EXPECT_NEAR(x, 0.70711, 1e-5);
+  EXPECT_EQ(session::pool_hidden(three, 1, Pooling::mean), std::vector<float>{2});
+  EXPECT_EQ(session::pool_hidden(three, 1, Pooling::cls), std::vector<float>{1});
+  EXPECT_EQ(session::pool_hidden(three, 1, Pooling::last), std::vector<float>{3});
 }
 
 TEST(EmbeddingTest, N09UsesTheDeclaredPooling) {
