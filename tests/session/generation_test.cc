@@ -12,6 +12,7 @@
 namespace rill {
 namespace {
 
+using test::Failing;
 using test::script;
 using test::some_tokens;
 using test::token_of;
@@ -347,23 +348,6 @@ TEST(Generation, BusyDoesNotEndTheAnswerAndIsReported) {
   EXPECT_EQ(code_of(generation.result()), ErrorCode::busy);
   EXPECT_EQ(generation.finish().value().tokens.size(), 3u);
 }
-
-// A processor that fails or throws at its n-th call.
-class Failing final : public LogitsProcessor {
- public:
-  Failing(int at, bool throws) : left_(at), throws_(throws) {}
-  Result<void> process(Candidates&, Draws&) override {
-    if (--left_ > 0) return {};
-    if (throws_) throw std::logic_error("its own fault");
-    return Error{ErrorCode::limit_exceeded, "its own limit"};
-  }
-  std::string describe() const override { return "failing"; }
-  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<Failing>(*this); }
-
- private:
-  int left_;
-  bool throws_;
-};
 
 TEST(Generation, AnErrorOfAProcessorEndsTheAnswerNotTheSession) {
   for (const bool throws : {false, true}) {

@@ -11,6 +11,7 @@
 namespace rill {
 namespace {
 
+using test::Failing;
 using test::load_tiny;
 using test::script;
 using test::some_tokens;
@@ -292,22 +293,6 @@ TEST_P(SpeculationTest, StopTokensAndTheCallersEndTokens) {
   compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_tokens = {tokens[7]}}; });
   compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .end_tokens = std::vector<Token>{tokens[9]}}; });
 }
-
-class Failing final : public LogitsProcessor {
- public:
-  Failing(int at, bool throws) : left_(at), throws_(throws) {}
-  Result<void> process(Candidates&, Draws&) override {
-    if (--left_ > 0) return {};
-    if (throws_) throw std::logic_error("its own fault");
-    return Error{ErrorCode::limit_exceeded, "its own limit"};
-  }
-  std::string describe() const override { return "failing"; }
-  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<Failing>(*this); }
-
- private:
-  int left_;
-  bool throws_;
-};
 
 TEST_P(SpeculationTest, AnErrorOfAProcessorEndsTheAnswerAtTheSamePlace) {
   const Setting setting{model_, {}, repeating(40)};

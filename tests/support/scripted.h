@@ -74,4 +74,21 @@ class CountedStop {
   std::size_t stop_at_;
 };
 
+// A processor that fails or throws at its n-th call.
+class Failing final : public LogitsProcessor {
+ public:
+  Failing(int at, bool throws) : left_(at), throws_(throws) {}
+  Result<void> process(Candidates&, Draws&) override {
+    if (--left_ > 0) return {};
+    if (throws_) throw std::logic_error("its own fault");
+    return Error{ErrorCode::limit_exceeded, "its own limit"};
+  }
+  std::string describe() const override { return "failing"; }
+  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<Failing>(*this); }
+
+ private:
+  int left_;
+  bool throws_;
+};
+
 }  // namespace rill::test
