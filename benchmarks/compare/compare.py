@@ -2,6 +2,7 @@
 """rill and a peer on the same file, machine and run: rounds in turn, medians, and the ratio of each round.
 
     compare.py MODEL.gguf                                  against llama-cpp-python (see install-peer)
+    compare.py MODEL.gguf --peer-python build/peer-ik/bin/python    against ik_llama.cpp (install-peer ik)
     compare.py MODEL.gguf --llama-bench path/to/llama-bench   against a program of that kind
 
 Each side is a process that answers a line "prefill COUNT DEPTH 1" or "decode COUNT DEPTH SEQUENCES" with seconds. rill's
@@ -108,7 +109,7 @@ def main():
     parser.add_argument("--tests", default=",".join(TESTS), help="of " + ", ".join(TESTS))
     parser.add_argument("--accurate", action="store_true", help="rill with 16-bit activations")
     parser.add_argument("--build", default=ROOT / "build/release", help="where rill_worker was built")
-    parser.add_argument("--peer-python", default=ROOT / "build/peer/bin/python", help="a Python that has llama_cpp")
+    parser.add_argument("--peer-python", default=ROOT / "build/peer/bin/python", help="a Python that has llama_cpp or ik_llama_cpp")
     parser.add_argument("--llama-bench", help="a llama-bench program as the peer")
     parser.add_argument("--peer-label", help="the peer's name in the output")
     parser.add_argument("--json", help="write every measurement to this file")
@@ -119,7 +120,7 @@ def main():
     if args.llama_bench:
         peer = LlamaBench(args.llama_bench, args.model, args.threads)
     else:
-        peer = Process([str(args.peer_python), str(HERE / "llama_cpp_worker.py"), args.model, str(args.threads)])
+        peer = Process([str(args.peer_python), str(HERE / "peer_worker.py"), args.model, str(args.threads)])
 
     label = args.peer_label or ("llama-bench" if args.llama_bench else "llama.cpp")
     print(f"{'test':<12} {'rill':>10} {label:>10}   tokens/s, medians;  ratio: median (least to most)")

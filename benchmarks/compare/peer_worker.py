@@ -1,10 +1,32 @@
 #!/usr/bin/env python3
-"""Does the work that compare.py names on its standard input with llama-cpp-python and answers with seconds."""
+"""Does the work that compare.py names on its standard input with llama-cpp-python, or with ik-llama-cpp-python where only that
+is installed, and answers with seconds."""
 import ctypes
 import sys
 import time
 
-import llama_cpp as ll
+try:
+    import llama_cpp as ll
+
+    BATCHED_FLASH_ATTENTION = True
+    set_log = ll.llama_log_set
+    log_callback = ll.llama_log_callback
+
+    def remove_from(context, sequence, position):
+        return ll.llama_memory_seq_rm(ll.llama_get_memory(context), sequence, position, -1)
+except ImportError:
+    import ik_llama_cpp._ctypes_api as ll
+    from ik_llama_cpp._lib_loader import load_shared_library
+
+    BATCHED_FLASH_ATTENTION = False
+    library = load_shared_library()
+    library.llama_kv_cache_seq_rm.argtypes = [ctypes.c_void_p] + [ctypes.c_int32] * 3
+    library.llama_kv_cache_seq_rm.restype = ctypes.c_bool
+    set_log = library.llama_log_set
+    log_callback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+    def remove_from(context, sequence, position):
+        return library.llama_kv_cache_seq_rm(context, sequence, position, -1)
 
 
 def token_at(i):
@@ -14,8 +36,8 @@ def token_at(i):
 class Worker:
     def __init__(self, path, threads):
         ll.llama_backend_init()
-        self.silence = ll.llama_log_callback(lambda level, text, data: None)
-        ll.llama_log_set(self.silence, ctypes.c_void_p(0))
+        self.silence = log_callback(lambda level, text, data: None)
+        set_log(self.silence, ctypes.c_void_p(0))
         self.model = ll.llama_model_load_from_file(path.encode(), ll.llama_model_default_params())
         self.threads = threads
         self.context = None
@@ -24,8 +46,7 @@ class Worker:
     def start(self, count, depth, sequences):
         """A context whose sequences hold `depth` tokens; the one of the last call serves again if it was for the same."""
         if self.held == (count, depth, sequences):
-            memory = ll.llama_get_memory(self.context)
-            if all(ll.llama_memory_seq_rm(memory, sequence, depth, -1) for sequence in range(sequences)):
+            if all(remove_from(self.context, sequence, depth) for sequence in range(sequences)):
                 return
         if self.context is not None:
             ll.llama_free(self.context)
@@ -35,6 +56,8 @@ class Worker:
         params.n_ubatch = 512
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = self.threads
+        if sequences > 1 and not BATCHED_FLASH_ATTENTION:
+            params.flash_attn = False  # it ends the process with "GGML_ASSERT(S > 0) failed"
         self.context = ll.llama_init_from_model(self.model, params)
         if not self.context:
             raise SystemExit("no context")
