@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -56,6 +57,27 @@ class SequenceCache {
 
   // Another sequence with the same content; pages are shared until one of the two appends to them.
   SequenceCache fork() const;
+
+  // What a sequence holds: the positions [16 * first_held[group], length) of each group.
+  struct Extent {
+    std::uint64_t length = 0;               // tokens
+    std::vector<std::uint64_t> first_held;  // [group] pages
+
+    bool operator==(const Extent&) const = default;
+  };
+  Extent extent() const;
+  // Of the keys and values in it: layers * kv_bytes_per_token for each position and group, and nothing for the rest of a
+  // page. malformed: no sequence of these groups can have that extent.
+  Result<std::uint64_t> copy_bytes(const Extent& extent) const;
+
+  // Hands the keys and values in extent() to `sink`, in pieces of any size; not between extend_to and commit. The same
+  // bytes for the same content, however pools lay their pages. Returns the sink's first error.
+  using Sink = std::function<Result<void>(std::span<const std::byte>)>;
+  Result<void> copy_out(const Sink& sink) const;
+  // Makes this sequence, which must be empty, hold what was copied out, with pages of its own; `source` fills what it is
+  // given. On error it stays empty. malformed: as above. resource_exhausted: the pool has no room. Else the source's error.
+  using Source = std::function<Result<void>(std::span<std::byte>)>;
+  Result<void> copy_in(const Extent& extent, const Source& source);
 
   // Bases of the group's pages by position / 16; null where the window has passed.
   std::span<std::byte* const> page_table(std::size_t group) const noexcept { return tables_[group].bases; }
