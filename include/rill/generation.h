@@ -33,6 +33,7 @@ enum class FinishReason : std::uint8_t {
   context_full,  // ContextPolicy::stop, or no max_tokens and no room left
   cancelled,
   grammar_complete,  // as end_token, where the chain's masks allowed nothing else
+  deadline,          // Request::deadline
 };
 
 RILL_EXPORT const char* to_string(FinishReason reason) noexcept;

@@ -72,6 +72,8 @@ class RILL_EXPORT SamplerChain {
   // As created: nothing observed, nothing accepted.
   void reset();
   SamplerChain clone() const { return *this; }
+  // From the next sample() on: clones of one chain with different indices draw differently.
+  void set_completion_index(std::uint32_t index) { options_.completion_index = index; }
 
   // What the masks allowed in the last sample(): every token where there are none, and no vocabulary at all before the
   // first.

@@ -14,6 +14,7 @@ const char* to_string(FinishReason reason) noexcept {
     case FinishReason::context_full: return "context_full";
     case FinishReason::cancelled: return "cancelled";
     case FinishReason::grammar_complete: return "grammar_complete";
+    case FinishReason::deadline: return "deadline";
   }
   return "unknown";
 }
@@ -38,8 +39,7 @@ namespace {
 // Takes the time of the head apart from that of the sampling which calls it.
 class TimedHead final : public LogitsSource {
  public:
-  TimedHead(const SessionState& session, std::size_t kept_index)
-      : head_(session, kept_index), clock_(session.options().clock) {}
+  TimedHead(const LogitsSource& head, const Clock& clock) : head_(head), clock_(clock) {}
 
   std::size_t vocabulary_size() const override { return head_.vocabulary_size(); }
   std::size_t position() const override { return head_.position(); }
@@ -60,7 +60,7 @@ class TimedHead final : public LogitsSource {
     return result;
   }
 
-  HeldLogits head_;
+  const LogitsSource& head_;
   const Clock& clock_;
   mutable Duration spent_{};
 };
@@ -137,7 +137,6 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   auto state =
       std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));
   state->tokens_ = std::move(tokens);
-  state->prompt_begin_ = prompt_begin;
   state->end_tokens_ = std::move(end_tokens);
   state->epoch_ = state->session_->epoch();
   state->started_ = started;
@@ -193,22 +192,42 @@ std::optional<Chunk> GenerationState::next() {
   const auto entry = session_->enter();
   refused_.store(!entry);
   if (!entry || phase_ == Phase::ended) return std::nullopt;
-  Chunk chunk;
-  auto stepped = guarded([&]() -> Result<void> {
+  return run([&](Chunk& chunk) -> Result<void> {
     if (session_->epoch() != epoch_) {
       return make_error(ErrorCode::stale_handle, "the session was changed while this generation was running");
     }
-    if (const auto done = step(chunk); !done) {
+    return step(chunk);
+  });
+}
+
+std::optional<Chunk> GenerationState::sample(const LogitsSource& logits) {
+  return run([&](Chunk& chunk) { return choose(logits, chunk); });
+}
+
+std::optional<Chunk> GenerationState::finish(FinishReason reason) {
+  return run([&](Chunk& chunk) -> Result<void> {
+    end(reason, chunk);
+    return {};
+  });
+}
+
+void GenerationState::fail(Error error) {
+  phase_ = Phase::ended;
+  error_ = std::move(error);
+}
+
+template <typename Step>
+std::optional<Chunk> GenerationState::run(Step step) {
+  Chunk chunk;
+  auto stepped = guarded([&]() -> Result<void> {
+    if (const Result<void> done = step(chunk); !done) {
       if (done.error().code != ErrorCode::cancelled) return done;
       end(FinishReason::cancelled, chunk);
     }
     result_.text += chunk.text;
     return {};
   });
-  if (!stepped) {
-    phase_ = Phase::ended;
-    error_ = std::move(stepped).error();
-  }
+  if (!stepped) fail(std::move(stepped).error());
   if (phase_ == Phase::ended && session_->epoch() == epoch_) session_->drop_drafts();
   if (error_) return std::nullopt;
   if (phase_ == Phase::ended && chunk.text.empty() && !chunk.token) return std::nullopt;
@@ -240,18 +259,41 @@ Result<void> GenerationState::step(Chunk& chunk) {
   if (options_.stop.stop_requested()) return make_error(ErrorCode::cancelled, "stopped");
   if (phase_ == Phase::prompt) {
     RILL_TRY(prefill());
-    phase_ = Phase::decode;
-  } else {
-    RILL_ASSIGN(const bool fed, feed_last_token());
-    if (!fed) {
+  } else if (!advance()) {
+    if (tokens_.size() > session_->options().context_tokens &&
+        options_.context_policy != ContextPolicy::drop_oldest) {
       end(FinishReason::context_full, chunk);
       return {};
     }
+    RILL_TRY(feed_last_token());
   }
-  epoch_ = session_->epoch();
+  return choose(HeldLogits(*session_, 0), chunk);
+}
 
+Result<bool> GenerationState::make_room() {
+  const std::size_t context = session_->options().context_tokens;
+  const std::size_t most = phase_ == Phase::prompt ? context - 1 : context;
+  if (options_.context_policy != ContextPolicy::drop_oldest) return tokens_.size() <= context;
+  if (!drop_oldest(most)) return true;
+  const auto held = session_->tokens();
+  const auto differs = std::mismatch(tokens_.begin(), tokens_.end() - 1, held.begin(), held.end());
+  const Result<void> cut = session_->truncate(static_cast<std::size_t>(differs.first - tokens_.begin()), false);
+  if (!cut) RILL_TRY(session_->truncate(0, false));  // a window has passed what would be needed
+  return true;
+}
+
+bool GenerationState::advance() {
+  if (!session_->advance(tokens_.back())) return false;
+  speculation_->count_accepted();
+  ++result_.timings.accepted_tokens;
+  return true;
+}
+
+Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
+  phase_ = Phase::decode;
+  epoch_ = session_->epoch();
   const Duration before = elapsed();
-  const TimedHead head(*session_, 0);
+  const TimedHead head(logits, session_->options().clock);
   if (options_.logprobs) {
     RILL_ASSIGN(chunk.sample, chain_.sample(head, *options_.logprobs));
     chunk.token = chunk.sample->token;
@@ -269,16 +311,12 @@ Result<void> GenerationState::step(Chunk& chunk) {
 
 Result<void> GenerationState::prefill() {
   const Duration before = elapsed();
+  if (options_.context_policy == ContextPolicy::drop_oldest) drop_oldest(session_->options().context_tokens - 1);
   const auto held = session_->tokens();
-  const bool appended = prompt_begin_ == held.size() && std::equal(held.begin(), held.end(), tokens_.begin());
-  if (options_.context_policy == ContextPolicy::drop_oldest) {
-    drop_oldest(tokens_, session_->options().context_tokens - 1);
-  }
   std::size_t reused = held.size();
-  if (appended && tokens_.size() > held.size()) {
+  if (tokens_.size() > held.size() && std::equal(held.begin(), held.end(), tokens_.begin())) {
     const Keep keep;
-    const std::vector<Token> prompt(tokens_.begin() + static_cast<std::ptrdiff_t>(held.size()), tokens_.end());
-    const SessionState::Append append{session_.get(), prompt, &keep};
+    const SessionState::Append append{session_.get(), missing(), &keep};
     RILL_TRY(SessionState::append({&append, 1}, options_.stop, options_.prefill_progress));
   } else {
     RILL_ASSIGN(reused, session_->replace(tokens_, options_.stop, options_.prefill_progress));
@@ -289,37 +327,27 @@ Result<void> GenerationState::prefill() {
   return {};
 }
 
-// The token of the step before is computed only now that its successor is wanted. False: there is no room for it.
-Result<bool> GenerationState::feed_last_token() {
-  const Token token = result_.tokens.back();
-  if (session_->advance(token)) {
-    speculation_->count_accepted();
-    ++result_.timings.accepted_tokens;
-    return true;
-  }
-  RILL_ASSIGN(const std::span<const Token> drafts, draft());
+// The token of the step before is computed only now that its successor is wanted.
+Result<void> GenerationState::feed_last_token() {
+  RILL_ASSIGN(const std::span<const Token> drafts, draft(Speculation::kMostDrafts));
   const Duration before = elapsed();
-  if (session_->tokens().size() == session_->options().context_tokens) {
-    if (options_.context_policy != ContextPolicy::drop_oldest) return false;
-    std::vector<Token> tokens(session_->tokens().begin(), session_->tokens().end());
-    tokens.push_back(token);
-    drop_oldest(tokens, session_->options().context_tokens);
-    RILL_TRY(session_->replace(std::move(tokens), options_.stop, {}));
+  if (drop_oldest(session_->options().context_tokens)) {
+    RILL_TRY(session_->replace(tokens_, options_.stop, {}));
   } else {
-    RILL_TRY(append(token, drafts));
+    RILL_TRY(append(tokens_.back(), drafts));
   }
   ++result_.timings.decode_passes;
   result_.timings.decode += elapsed() - before;
-  return true;
+  return {};
 }
 
 // No more tokens than the answer may still have, and the one that is computed gives one itself.
-Result<std::span<const Token>> GenerationState::draft() {
+Result<std::span<const Token>> GenerationState::draft(std::size_t most) {
   if (speculation_ == nullptr) return std::span<const Token>();
-  std::size_t most = session_->room_for_drafts();
+  most = std::min(most, session_->room_for_drafts());
   if (options_.max_tokens) most = std::min(most, *options_.max_tokens - result_.tokens.size() - 1);
   const Duration before = elapsed();
-  auto drafts = speculation_->draft(*session_, result_.tokens.back(), most, chain_, options_.stop);
+  auto drafts = speculation_->draft(*session_, tokens_.back(), most, chain_, options_.stop);
   result_.timings.drafting += elapsed() - before;
   return drafts;
 }
@@ -336,15 +364,16 @@ Result<void> GenerationState::append(Token token, std::span<const Token> drafts)
   return SessionState::append({&append, 1}, options_.stop, {});
 }
 
-// Drops tokens behind the first keep_tokens until there are at most `most`; never the last.
-void GenerationState::drop_oldest(std::vector<Token>& tokens, std::size_t most) const {
+// Drops tokens behind the first keep_tokens until there are at most `most`; never the last. False: there was no need.
+bool GenerationState::drop_oldest(std::size_t most) {
   std::size_t drop = 0;
-  while (tokens.size() - drop > most) {
-    const std::size_t droppable = tokens.size() - drop - options_.keep_tokens - 1;
+  while (tokens_.size() - drop > most) {
+    const std::size_t droppable = tokens_.size() - drop - options_.keep_tokens - 1;
     drop += options_.drop_tokens == 0 ? (droppable + 1) / 2 : std::min(options_.drop_tokens, droppable);
   }
-  const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(options_.keep_tokens);
-  if (drop > 0) tokens.erase(first, first + static_cast<std::ptrdiff_t>(drop));
+  const auto first = tokens_.begin() + static_cast<std::ptrdiff_t>(options_.keep_tokens);
+  tokens_.erase(first, first + static_cast<std::ptrdiff_t>(drop));
+  return drop > 0;
 }
 
 bool GenerationState::only_end_tokens_allowed() const {
@@ -370,6 +399,7 @@ void GenerationState::take(Token token, Chunk& chunk) {
   chain_.accept(token);
   if (speculation_ != nullptr) speculation_->accept(token);
   result_.tokens.push_back(token);
+  tokens_.push_back(token);
   const std::string text = detokenizer_.push(token).value();
   delivered_ += text.size();
   text_ends_.push_back(delivered_ + detokenizer_.pending().size());

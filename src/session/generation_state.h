@@ -33,6 +33,30 @@ class GenerationState {
 
   std::optional<Chunk> next();
   Result<GenerationResult> result() const;
+
+  // The steps of next() apart, for who drives several answers through common passes. The session then belongs to the
+  // driver alone. A round is: make_room(); what missing() says is appended, in pieces and with draft() behind its last
+  // token if there is but one; sample() from the logits that follow.
+  //
+  // False: the window is full, and the answer shall end so. After true the session holds a proper prefix of tokens().
+  Result<bool> make_room();
+  // What the session shall hold before the next sample: prompt and answer, without what was dropped of them.
+  std::span<const Token> tokens() const { return tokens_; }
+  // Those that it does not hold yet. Nothing after a draft that was right: sample() may follow at once.
+  std::span<const Token> missing() const { return std::span(tokens_).subspan(session_->tokens().size()); }
+  // Takes over what was already computed of the only missing token, if it was drafted.
+  bool advance();
+  // Guesses what follows the only missing token, at most `most` tokens.
+  Result<std::span<const Token>> draft(std::size_t most);
+  // One step from what `logits` says, or the last one. Nothing: the answer has ended without a further word, or failed.
+  std::optional<Chunk> sample(const LogitsSource& logits);
+  std::optional<Chunk> finish(FinishReason reason);
+  void fail(Error error);
+  bool stop_requested() const { return options_.stop.stop_requested(); }
+
+  const GenerateOptions& options() const { return options_; }
+  const std::shared_ptr<SessionState>& session() const { return session_; }
+  Timings& timings() { return result_.timings; }
   bool ended() const { return phase_ == Phase::ended; }
   bool failed() const { return error_.has_value(); }
   const GenerationResult& so_far() const { return result_; }
@@ -55,12 +79,14 @@ class GenerationState {
   void resolve_stop_tokens();
   Result<void> start_speculation();
 
+  template <typename Step>
+  std::optional<Chunk> run(Step step);
   Result<void> step(Chunk& chunk);
+  bool drop_oldest(std::size_t most);
   Result<void> prefill();
-  Result<bool> feed_last_token();
-  Result<std::span<const Token>> draft();
+  Result<void> feed_last_token();
   Result<void> append(Token token, std::span<const Token> drafts);
-  void drop_oldest(std::vector<Token>& tokens, std::size_t most) const;
+  Result<void> choose(const LogitsSource& logits, Chunk& chunk);
   bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
   void end(FinishReason reason, Chunk& chunk);
@@ -75,8 +101,7 @@ class GenerationState {
   std::vector<Token> end_tokens_;  // ascending
   // With the stop string that a control token spells.
   std::vector<std::pair<Token, std::optional<std::string>>> stop_tokens_;
-  std::vector<Token> tokens_;     // what the session shall hold before the first sample
-  std::size_t prompt_begin_ = 0;  // of tokens_: what came before is history
+  std::vector<Token> tokens_;      // what the session shall hold before the next sample
   Phase phase_ = Phase::prompt;
   std::uint64_t epoch_ = 0;  // of the session after this generation's last change
   Duration started_{};

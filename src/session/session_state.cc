@@ -73,11 +73,18 @@ Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const
 }
 
 Result<std::shared_ptr<SessionState>> SessionState::fork() const {
-  auto forked = std::make_shared<SessionState>(model_, options_, pool_, cache_.fork());
-  forked->tokens_ = tokens_;
-  forked->hidden_.assign(kept_hidden(0), kept_hidden(kept_count()));
-  forked->kept_positions_ = kept_positions_;
+  auto forked = std::make_shared<SessionState>(model_, options_, pool_, kv::SequenceCache(pool_));
+  forked->share(*this);
   return forked;
+}
+
+void SessionState::share(const SessionState& from) {
+  std::vector<Token> tokens = from.tokens_;
+  std::vector<std::size_t> kept_positions = from.kept_positions_;
+  std::vector<float> hidden(from.kept_hidden(0), from.kept_hidden(from.kept_count()));
+  cache_ = from.cache_.fork();
+  tokens_ = std::move(tokens);
+  changed(std::move(hidden), std::move(kept_positions));
 }
 
 Result<model::Forward*> SessionState::forward() const {
@@ -158,6 +165,12 @@ Result<void> SessionState::kept_logits(std::size_t index, std::span<float> out) 
 
 Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop,
                                   const model::Forward::Progress& progress) {
+  RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
+  return append(appends, *forward, stop, progress);
+}
+
+Result<void> SessionState::append(std::span<const Append> appends, model::Forward& forward, const StopToken& stop,
+                                  const model::Forward::Progress& progress) {
   const std::size_t n = appends.front().state->loaded().config.embedding_length;
   std::vector<std::vector<Token>> tokens, drafts;  // copies: the caller's may lie in a session that is about to grow
   std::vector<model::Segment> segments;
@@ -185,10 +198,9 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
     grow(state.tokens_, tokens[i].size());
   }
 
-  RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
   for (const Append& item : appends) item.state->forget_drafts();
   // Whatever happens in between, the transactions end.
-  const auto ran = guarded([&] { return forward->run(segments, stop, progress); });
+  const auto ran = guarded([&] { return forward.run(segments, stop, progress); });
   if (!ran) {
     for (const Append& item : appends) item.state->cache_.abort();
     return ran.error();
@@ -203,6 +215,11 @@ Result<void> SessionState::append(std::span<const Append> appends, const StopTok
     state.changed(std::move(hidden[i]), std::move(kept[i]), std::move(drafts[i]));
   }
   return {};
+}
+
+Result<void> SessionState::take_pages(std::size_t count) {
+  forget_drafts();
+  return cache_.extend_to(tokens_.size() + count);
 }
 
 Result<void> SessionState::truncate(std::size_t length, bool refill) {

@@ -47,6 +47,15 @@ class SessionState {
   // All or nothing over all of them, which are of one model. `forward` of the first does the work.
   static Result<void> append(std::span<const Append> appends, const StopToken& stop,
                              const model::Forward::Progress& progress);
+  // The same with the caller's scratch memory.
+  static Result<void> append(std::span<const Append> appends, model::Forward& forward, const StopToken& stop,
+                             const model::Forward::Progress& progress);
+  // Takes the pages of an append of `count` tokens, which then cannot fail for want of them; or gives them back where
+  // it does not come to that. resource_exhausted: none was taken.
+  Result<void> take_pages(std::size_t count);
+  void give_back_pages() noexcept { cache_.abort(); }
+  // Holds what `from` holds, on shared pages.
+  void share(const SessionState& from);
 
   // Most drafts that an append of one token may have.
   std::size_t room_for_drafts() const;
