@@ -37,7 +37,10 @@ function(rill_fetch_utf8proc)
   target_link_libraries(Utf8proc::Utf8proc INTERFACE utf8proc)
 endfunction()
 
-if(NOT RILL_KERNELS_ONLY)
+if(RILL_EMULATED)  # the header alone: tests/support stands in for the library
+  find_path(Utf8proc_INCLUDE_DIR utf8proc.h REQUIRED)
+  target_include_directories(rill_dependencies SYSTEM INTERFACE ${Utf8proc_INCLUDE_DIR})
+else()
   find_package(Utf8proc MODULE QUIET)
   if(NOT Utf8proc_FOUND)
     rill_fetch_utf8proc()

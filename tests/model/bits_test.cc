@@ -61,7 +61,7 @@ std::vector<std::size_t> factor_sizes() {
           std::size(kHistories),
           std::size(kHosts),
           std::size(kCuts),
-          2};
+          std::size(test::kLengths)};
 }
 
 // Rows of indices into the arrays above.
@@ -103,9 +103,9 @@ TEST(BitsMatrix, TellsWhichTargetsAreNotRun) {
   std::set<std::string> run, lacking(kernels::unavailable_tables().begin(), kernels::unavailable_tables().end());
   for (const KernelTable* table : kernels::available_tables()) run.insert(table->name);
   for (const char* name : kTargets) {
-    if (run.erase(name) == 0)
-      std::printf("not run: bits on %s, which this %s\n", name,
-                  lacking.erase(name) != 0 ? "machine lacks" : "build does not hold");
+    if (run.erase(name) != 0) continue;
+    const char* why = lacking.erase(name) != 0 ? "which this machine lacks" : "which this build does not hold";
+    std::printf("not run: bits on %s, %s\n", name, why);
   }
   EXPECT_TRUE(run.empty() && lacking.empty()) << "a target is missing in kTargets";
 }
@@ -179,7 +179,7 @@ TEST_P(BitsOfTypeTest, AreThoseOfTheBaselineInEveryWay) {
     const test::Identity identity{table->numerics_class, test::kArchitectures[row[architecture]], GetParam(),
                                   way.kv_type, way.activations};
     SCOPED_TRACE(to_string(identity));
-    const test::Sequence sequence = row[length] == 0 ? test::short_sequence() : test::long_sequence();
+    const test::Sequence sequence = test::sequence(test::kLengths[row[length]]);
     EXPECT_GE(test::expect_same_bits(loader(identity), way, sequence, baseline(identity)), 5 * sequence.tokens.size());
     ++ways;
   }

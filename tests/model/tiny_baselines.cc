@@ -2,20 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "base/format.h"
 #include "support/random_weights.h"
 #include "support/tiny_model.h"
 
 namespace rill::test {
-namespace {
-
-constexpr std::size_t kDecoded = 10;  // tokens after the prompt
-
-Sequence sequence(std::size_t length) {
-  return {.tokens = random_tokens(TinyModelOptions().vocabulary, length, 11), .prompt = length - kDecoded};
-}
-
-}  // namespace
 
 std::string to_string(const Identity& identity) {
   constexpr const char* kKv[] = {"f32", "f16", "q8_0"};
@@ -64,8 +57,9 @@ Load loader(const Identity& identity) {
   };
 }
 
-Sequence short_sequence() { return sequence(70); }
-Sequence long_sequence() { return sequence(270); }
+Sequence sequence(std::size_t length) {
+  return {.tokens = random_tokens(TinyModelOptions().vocabulary, length, 11), .prompt = length - 10};
+}
 
 const Rows& baseline(const Identity& identity) {
   static std::map<Identity, Rows> all;
@@ -74,7 +68,7 @@ const Rows& baseline(const Identity& identity) {
     const Way way{.target = numerics_classes().at(identity.numerics_class)->name,
                   .activations = identity.activations,
                   .kv_type = identity.kv_type};
-    rows = logits_of(loader(identity), way, long_sequence());
+    rows = logits_of(loader(identity), way, sequence(std::end(kLengths)[-1]));
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,12 +39,16 @@ std::vector<Identity> identities();
 // Loads the identity's model, on the target asked for.
 Load loader(const Identity& identity);
 
-// Over several pages and the window of tiny Gemma; the long one, which begins with the same tokens, into a second span
-// of attention.
-Sequence short_sequence();
-Sequence long_sequence();
+// Tokens of the sequences, all of which begin alike: over several pages and the window of tiny Gemma, and into a second
+// span of attention. The long one is left out where a sanitizer or an emulator makes everything slow.
+#if defined(RILL_SHORT_SEQUENCES)
+inline constexpr std::size_t kLengths[] = {70};
+#else
+inline constexpr std::size_t kLengths[] = {70, 270};
+#endif
+Sequence sequence(std::size_t length);
 
-// Logits of every position of the long sequence.
+// Logits of every position of the longest sequence.
 const Rows& baseline(const Identity& identity);
 
 }  // namespace rill::test
