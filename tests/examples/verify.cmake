@@ -1,4 +1,4 @@
-# The verify example end to end: -DVERIFY=program -DMODEL=tiny model -P verify.cmake.
+# The verify example end to end: -DVERIFY=program -DMODEL=tiny model -DOTHER_MODEL=of other weights -P verify.cmake.
 set(record ${CMAKE_CURRENT_BINARY_DIR}/record.txt)
 set(changed ${CMAKE_CURRENT_BINARY_DIR}/changed.txt)
 
@@ -9,9 +9,11 @@ function(expect code pattern)
     message(SEND_ERROR "verify ${ARGN}: exit code ${result}, expected ${code} and \"${pattern}\"\n${output}")
   endif()
 endfunction()
-# expect_changed(CODE PATTERN FROM TO): against the record in which a regular expression is replaced.
+# expect_changed(CODE PATTERN FROM TO [RECORD]): against the record in which a regular expression is replaced.
 function(expect_changed code pattern from to)
-  file(READ ${record} text)
+  set(original ${record} ${ARGN})
+  list(GET original -1 original)
+  file(READ ${original} text)
   string(REGEX REPLACE "${from}" "${to}" other "${text}")
   if(other STREQUAL text)
     message(SEND_ERROR "the record holds no ${from}:\n${text}")
@@ -32,6 +34,15 @@ expect_changed(1 "numerics_version is 999 there" "numerics_version [0-9]+" "nume
 expect_changed(1 "model is 0 there" "model [0-9a-f]+" "model 0")
 expect(1 "kv is f16 there" ${MODEL} --against ${record} --kv f32)
 expect(1 "activations is fast there" ${MODEL} --against ${record} --activations accurate)
+
+# A model of the same shape with other weights: named by its digest, and by its first step if that were the same.
+set(other_record ${CMAKE_CURRENT_BINARY_DIR}/other_record.txt)
+file(REMOVE ${other_record})
+expect(0 " 0 different" ${OTHER_MODEL} --output ${other_record})
+expect(1 "DIFFERENT [^\n]*: model is [0-9a-f]+ there\n.* 1 different" ${MODEL} --against ${other_record})
+file(READ ${record} text)
+string(REGEX MATCH "model [0-9a-f]+" model_line "${text}")
+expect_changed(1 "DIFFERENT [^\n]*: step 1 is [0-9]+ [0-9a-f]+ there\n.* 1 different" "model [0-9a-f]+" "${model_line}" ${other_record})
 
 # Not a record.
 string(ASCII 27 escape)
