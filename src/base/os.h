@@ -48,7 +48,10 @@ class NewFile {
  public:
   static Result<NewFile> create(const std::filesystem::path& path);
 
-  NewFile(NewFile&& other) noexcept;
+  NewFile(NewFile&& other) noexcept
+      : handle_(std::exchange(other.handle_, -1)),
+        path_(std::move(other.path_)),
+        temporary_(std::exchange(other.temporary_, {})) {}
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();  // removes what was not committed
 

@@ -80,11 +80,6 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path) {
   }
 }
 
-NewFile::NewFile(NewFile&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)),
-      path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})) {}
-
 NewFile::~NewFile() {
   (void)close();
   if (!temporary_.empty()) ::unlink(temporary_.c_str());

@@ -10,6 +10,7 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::script;
 using test::token_of;
 using test::tokens_of;
@@ -58,11 +59,6 @@ std::vector<Token> held(Conversation& conversation) {
 }
 
 std::ptrdiff_t count(const std::vector<Token>& tokens, Token token) { return std::count(tokens.begin(), tokens.end(), token); }
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 std::string text_of(const Model& model, std::span<const Token> tokens) { return model.tokenizer().decode(tokens, {.show_special = true}).value(); }
 

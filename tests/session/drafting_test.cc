@@ -14,14 +14,10 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::load_tiny;
 using test::script;
 using test::some_tokens;
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 test::TinyModelOptions tiny(const char* architecture, std::uint64_t seed = 1) {
   test::TinyModelOptions options = test::tiny_options(architecture);

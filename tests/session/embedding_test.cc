@@ -14,12 +14,8 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::some_tokens;
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 struct Shape {
   const char* name;

@@ -12,6 +12,7 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::Failing;
 using test::script;
 using test::some_tokens;
@@ -30,11 +31,6 @@ const std::shared_ptr<const Model>& model() {
 }
 
 Session start(SessionOptions options = {}) { return Session::create(model(), std::move(options)).value(); }
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 struct Answer {
   std::vector<std::string> chunks;

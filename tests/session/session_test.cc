@@ -14,17 +14,13 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::load_tiny;
 using test::some_tokens;
 
 Session start(const std::shared_ptr<const Model>& model, SessionOptions options = {}) { return Session::create(model, std::move(options)).value(); }
 
 std::vector<float> next_logits(Session& session) { return session.logits().all().value(); }
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 // All that a caller can see of a session; feeding a fork shows whether its keys and values are intact, too.
 struct Snapshot {

@@ -11,17 +11,13 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::Failing;
 using test::load_tiny;
 using test::script;
 using test::some_tokens;
 using test::token_of;
 using test::tokens_of;
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 std::shared_ptr<const Model> tiny(const std::string& architecture, std::uint64_t seed = 1) {
   static std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<const Model>> models;

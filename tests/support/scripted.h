@@ -19,6 +19,11 @@ inline std::shared_ptr<const Model> load_bytes(std::vector<std::byte> bytes, Mod
 
 inline std::shared_ptr<const Model> load_tiny(const TinyModelOptions& options) { return load_bytes(make_tiny_model(options)); }
 
+template <typename T>
+ErrorCode code_of(const Result<T>& result) {
+  return result ? throw std::runtime_error("no error") : result.error().code;
+}
+
 // Ids that differ from place to place and fit every tiny vocabulary.
 inline std::vector<Token> some_tokens(std::size_t count, unsigned seed = 1) {
   std::vector<Token> tokens(count);
