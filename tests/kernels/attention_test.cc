@@ -274,7 +274,7 @@ TEST(Attention, OneHeadOfAGroupIsThatHeadAlone) {
 }
 
 // Softcap 5, one visible key with score 1.01366: its weight is 1, though 15 unwritten slots share the page.
-TEST(Attention, SoftcapDoesNotWakeMaskedKeys) {
+TEST(Attention, N03SoftcapDoesNotWakeMaskedKeys) {
   for (const KernelTable* table : available_tables()) {
     Case c{.type = KvType::f32, .head_dim = 1, .group = 1, .tokens = 1, .rows = 1, .softcap = 5.0f};
     Inputs in{.q = {0.0f, 1.01366f}, .k = {{0.0f, 1.0f}}, .v = {{0.0f, 3.0f}}, .stride = 2};
@@ -298,7 +298,7 @@ TEST(Attention, SoftcapDoesNotWakeMaskedKeys) {
   }
 }
 
-TEST(Attention, RowsThatSeeNothingGiveZeros) {
+TEST(Attention, N04RowsThatSeeNothingGiveZeros) {
   for (const KernelTable* table : available_tables()) {
     // All scores are minus infinity.
     const Case c{.type = KvType::f32, .head_dim = 16, .group = 2, .tokens = 20, .rows = 3};

@@ -1,7 +1,6 @@
 // A program of a consumer's, built twice: plainly, and with -O3 -march=native -ffast-math (whose start-up code also turns on
-// flush-to-zero). What it prints must not depend on that. Public headers alone.
-#include <rill/presets.h>
-#include <rill/sampling.h>
+// flush-to-zero). What it prints must not depend on that (N11). All public headers, and nothing else of rill.
+#include <rill/rill.h>
 
 #include <bit>
 #include <cstdint>

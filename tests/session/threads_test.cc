@@ -151,20 +151,29 @@ TEST(ThreadsTest, A02GenerationsThatFightForASessionEndInBusyOrStale) {
   EXPECT_EQ(session.logits().all().value(), fresh.logits().all().value());
 }
 
-TEST(ThreadsTest, AStopFromAnotherThreadEndsAFeed) {
-  const auto shared = model();
-  Session session = Session::create(shared, {.prefill_chunk = 1}).value();
+TEST(ThreadsTest, A03AStopFromAnotherThreadEndsAFeedWithinAChunk) {
+  test::TinyModelOptions options = test::tiny_options("llama");
+  options.context = 4096;
+  Session session = Session::create(test::load_tiny(options), {.prefill_chunk = 16}).value();
   StopSource source;
-  std::atomic<bool> begun{false};
+  std::atomic<int> chunks{0};
   std::thread stopper([&] {
-    while (!begun.load()) std::this_thread::yield();
+    while (chunks.load() == 0) std::this_thread::yield();
     source.request_stop();
   });
-  const auto fed = session.feed(some_tokens(500), {.stop = source.token(), .progress = [&](std::size_t, std::size_t) { begun.store(true); }});
+  const auto progress = [&](std::size_t, std::size_t) {
+    ++chunks;
+    while (!source.stop_requested()) std::this_thread::yield();
+  };
+  const auto fed = session.feed(some_tokens(4000), {.stop = source.token(), .progress = progress});
   stopper.join();
   ASSERT_FALSE(fed);
   EXPECT_EQ(fed.error().code, ErrorCode::cancelled);
+  EXPECT_EQ(chunks.load(), 1);
   EXPECT_EQ(session.length(), 0u);
+  Session fresh = Session::create(test::load_tiny(options)).value();
+  for (Session* each : {&session, &fresh}) each->feed(some_tokens(40)).value();
+  EXPECT_EQ(session.logits().all().value(), fresh.logits().all().value());
 }
 
 }  // namespace
