@@ -41,8 +41,9 @@ file(REMOVE ${other_record})
 expect(0 " 0 different" ${OTHER_MODEL} --output ${other_record})
 expect(1 "DIFFERENT [^\n]*: model is [0-9a-f]+ there\n.* 1 different" ${MODEL} --against ${other_record})
 file(READ ${record} text)
-string(REGEX MATCH "model [0-9a-f]+" model_line "${text}")
-expect_changed(1 "DIFFERENT [^\n]*: step 1 is [0-9]+ [0-9a-f]+ there\n.* 1 different" "model [0-9a-f]+" "${model_line}" ${other_record})
+string(REGEX MATCH "model [0-9a-f]+" model "${text}")
+expect_changed(1 "DIFFERENT [^\n]*: step 1 is [0-9]+ [0-9a-f]+ there\n.* 1 different"
+  "model [0-9a-f]+" "${model}" ${other_record})
 
 # Not a record.
 string(ASCII 27 escape)
