@@ -1,0 +1,103 @@
+#include "grammar/code_points.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rill::grammar {
+namespace {
+
+using Range = CodePoints::Range;
+
+// The part of `ranges` within [first, last], counted from `first`.
+std::vector<Range> clip(std::span<const Range> ranges, char32_t first, char32_t last) {
+  std::vector<Range> result;
+  for (const Range& range : ranges) {
+    if (range.last < first || range.first > last) continue;
+    result.push_back({std::max(range.first, first) - first, std::min(range.last, last) - first});
+  }
+  return result;
+}
+
+// `count` continuation bytes that spell the values `ranges`, of 6 bits a byte. Three levels deep at most.
+Expr continuations(Expressions& expressions, std::span<const Range> ranges, unsigned count) {
+  if (ranges.empty()) return Expr::nothing;
+  if (count == 0) return Expr::epsilon;
+  const char32_t size = char32_t{1} << 6 * (count - 1);
+  if (ranges.size() == 1 && ranges[0] == Range{0, size * 64 - 1}) {
+    const Range whole[] = {{0, size - 1}};
+    return expressions.concat(expressions.bytes(ByteSet::range(0x80, 0xBF)), continuations(expressions, whole, count - 1));
+  }
+  std::map<Expr, ByteSet> by_rest;  // the leads that what follows has in common
+  for (unsigned lead = 0; lead < 64; ++lead) {
+    const Expr rest = continuations(expressions, clip(ranges, lead * size, (lead + 1) * size - 1), count - 1);
+    if (rest != Expr::nothing) by_rest[rest].add(0x80 + lead);
+  }
+  std::vector<Expr> choices;
+  for (const auto& [rest, leads] : by_rest) choices.push_back(expressions.concat(expressions.bytes(leads), rest));
+  return expressions.either(choices);
+}
+
+}  // namespace
+
+void CodePoints::normalise() {
+  std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
+  std::vector<Range> merged;
+  const auto append = [&merged](char32_t first, char32_t last) {
+    if (first > last) return;
+    if (!merged.empty() && first <= merged.back().last + 1) {
+      merged.back().last = std::max(merged.back().last, last);
+    } else {
+      merged.push_back({first, last});
+    }
+  };
+  for (const Range& range : ranges_) {
+    append(range.first, std::min<char32_t>(range.last, 0xD7FF));
+    append(std::max<char32_t>(range.first, 0xE000), range.last);
+  }
+  ranges_ = std::move(merged);
+}
+
+void CodePoints::add(const CodePoints& other) {
+  ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end());
+  normalise();
+}
+
+CodePoints CodePoints::complement() const {
+  CodePoints result;
+  char32_t next = 0;
+  for (const Range& range : ranges_) {
+    if (range.first > next) result.ranges_.push_back({next, range.first - 1});
+    next = range.last + 1;
+  }
+  if (next <= 0x10FFFF) result.ranges_.push_back({next, 0x10FFFF});
+  result.normalise();
+  return result;
+}
+
+// Unicode 15, table 3-6.
+Expr utf8_of(Expressions& expressions, const CodePoints& set) {
+  struct Form {
+    char32_t first, last;
+    unsigned lead, continuations;
+  };
+  constexpr Form kForms[] = {{0, 0x7F, 0, 0}, {0x80, 0x7FF, 0xC0, 1}, {0x800, 0xFFFF, 0xE0, 2}, {0x10000, 0x10FFFF, 0xF0, 3}};
+  std::map<Expr, ByteSet> by_rest;
+  for (const Form& form : kForms) {
+    const auto size = static_cast<char32_t>(1u << 6 * form.continuations);
+    for (char32_t lead = form.first / size; lead <= form.last / size; ++lead) {
+      const auto begin = static_cast<char32_t>(lead * size), end = static_cast<char32_t>(begin + size - 1);
+      const char32_t first = std::max(form.first, begin);
+      std::vector<Range> ranges = clip(set.ranges(), first, std::min(form.last, end));
+      for (Range& range : ranges) range = {range.first + first - begin, range.last + first - begin};
+      const Expr rest = continuations(expressions, ranges, form.continuations);
+      if (rest != Expr::nothing) by_rest[rest].add(form.lead + lead);
+    }
+  }
+  std::vector<Expr> choices;
+  for (const auto& [rest, leads] : by_rest) choices.push_back(expressions.concat(expressions.bytes(leads), rest));
+  return expressions.either(choices);
+}
+
+Expr any_text(Expressions& expressions) { return expressions.repeat(utf8_of(expressions, CodePoints::all()), 0); }
+
+}  // namespace rill::grammar

@@ -1,0 +1,424 @@
+#include "grammar/expression.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace rill::grammar {
+namespace {
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
+  return hash ^ hash >> 29;
+}
+
+}  // namespace
+
+Expressions::Expressions(std::size_t max_expressions) : max_expressions_(max_expressions), table_(64) {
+  add({.kind = Kind::nothing, .nullable = false, .regular = true, .boolean = false});
+  add({.kind = Kind::epsilon, .nullable = true, .regular = true, .boolean = false});
+  add({.kind = Kind::complement, .nullable = true, .regular = true, .boolean = false, .first = 0});
+}
+
+std::uint64_t Expressions::hash(const Node& node, std::span<const Expr> operands) const {
+  std::uint64_t value = mix(static_cast<std::uint64_t>(node.kind), node.second);
+  if (operands.empty()) return mix(mix(value, node.first), node.third);
+  for (const Expr operand : operands) value = mix(value, static_cast<std::uint64_t>(operand));
+  return value;
+}
+
+bool Expressions::same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const {
+  if (a.kind != b.kind || a.second != b.second || a.third != b.third) return false;
+  if (operands_of_b.empty()) return a.first == b.first;
+  return std::ranges::equal(operands(a), operands_of_b);
+}
+
+void Expressions::grow_table() {
+  std::vector<std::uint32_t> old(table_.size() * 2);
+  old.swap(table_);
+  for (const std::uint32_t entry : old) {
+    if (entry == 0) continue;
+    const Node& n = nodes_[entry - 1];
+    const bool many = n.kind == Kind::either || n.kind == Kind::both;
+    std::size_t slot = hash(n, many ? operands(n) : std::span<const Expr>()) & (table_.size() - 1);
+    while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
+    table_[slot] = entry;
+  }
+}
+
+Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
+  std::size_t slot = hash(node, operands) & (table_.size() - 1);
+  for (; table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
+    if (same(nodes_[table_[slot] - 1], node, operands)) return static_cast<Expr>(table_[slot] - 1);
+  }
+  // Operands count: a union of thousands is what a pattern that explodes looks like.
+  if (nodes_.size() + operands_.size() + operands.size() >= max_expressions_) {
+    throw ErrorException(make_error(ErrorCode::limit_exceeded,
+                                    "the grammar needs more than max_expressions = {} expressions", max_expressions_));
+  }
+  Node added = node;
+  if (!operands.empty()) {
+    added.first = static_cast<std::uint32_t>(operands_.size());
+    operands_.insert(operands_.end(), operands.begin(), operands.end());
+  }
+  nodes_.push_back(added);
+  table_[slot] = static_cast<std::uint32_t>(nodes_.size());
+  if (nodes_.size() * 2 > table_.size()) grow_table();
+  return static_cast<Expr>(nodes_.size() - 1);
+}
+
+Expr Expressions::bytes(const ByteSet& set) {
+  if (set.empty()) return Expr::nothing;
+  // Few sets are alive in one grammar; a list that is searched from its end finds the last ones first.
+  std::size_t at = sets_.size();
+  while (at > 0 && sets_[at - 1] != set) --at;
+  if (at == 0) {
+    sets_.push_back(set);
+    at = sets_.size();
+  }
+  return add({.kind = Kind::bytes, .nullable = false, .regular = true, .boolean = false,
+              .first = static_cast<std::uint32_t>(at - 1)});
+}
+
+Expr Expressions::literal(std::string_view text) {
+  Expr result = Expr::epsilon;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    const auto byte = static_cast<std::uint8_t>(text[i]);
+    result = concat(bytes(ByteSet::range(byte, byte)), result);
+  }
+  return result;
+}
+
+Expr Expressions::call(Rule rule) {
+  return add({.kind = Kind::call, .nullable = false, .regular = false, .boolean = false,
+              .first = static_cast<std::uint32_t>(rule)});
+}
+
+Expr Expressions::token(TokenLeaf leaf) {
+  const auto found = std::find(leaves_.begin(), leaves_.end(), leaf);
+  const auto at = static_cast<std::uint32_t>(found - leaves_.begin());
+  if (found == leaves_.end()) leaves_.push_back(leaf);
+  return add({.kind = Kind::token, .nullable = false, .regular = false, .boolean = false, .first = at});
+}
+
+// Leans to the right, so that a derivative needs to look at the first part alone.
+Expr Expressions::concat(Expr a, Expr b) {
+  if (a == Expr::nothing || b == Expr::nothing) return Expr::nothing;
+  if (b == Expr::epsilon) return a;
+  std::vector<Expr> parts;
+  for (; node(a).kind == Kind::concat; a = second(a)) parts.push_back(first(a));
+  parts.push_back(a);
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    const Expr part = parts[i];
+    if (part == Expr::epsilon) continue;
+    const Node &x = node(part), &y = node(b);
+    b = add({.kind = Kind::concat,
+             .nullable = x.nullable && y.nullable,
+             .regular = x.regular && y.regular,
+             .boolean = x.boolean || y.boolean,
+             .first = static_cast<std::uint32_t>(part),
+             .second = static_cast<std::uint32_t>(b)});
+  }
+  return b;
+}
+
+void Expressions::flatten(Kind kind, std::span<const Expr> operands, std::vector<Expr>& flat) const {
+  for (const Expr operand : operands) {
+    const Node& n = node(operand);
+    if (n.kind == kind) {  // its own operands are flat
+      const auto inner = this->operands(n);
+      flat.insert(flat.end(), inner.begin(), inner.end());
+    } else {
+      flat.push_back(operand);
+    }
+  }
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+}
+
+Expr Expressions::combined(Kind kind, std::vector<Expr> flat) {
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (flat.size() == 1) return flat[0];
+  Node result{.kind = kind, .nullable = kind == Kind::both, .regular = true, .boolean = kind == Kind::both};
+  result.second = static_cast<std::uint32_t>(flat.size());
+  for (const Expr operand : flat) {
+    const Node& n = node(operand);
+    result.nullable = kind == Kind::both ? result.nullable && n.nullable : result.nullable || n.nullable;
+    result.regular &= n.regular;
+    result.boolean |= n.boolean;
+  }
+  return add(result, flat);
+}
+
+Expr Expressions::either(Expr a, Expr b) {
+  const Expr operands[] = {a, b};
+  return either(operands);
+}
+
+// x{a,b} r | x{c,d} r is x{min,max} r where the counts touch: keeps nested counters from piling up.
+void Expressions::merge_counts(std::vector<Expr>& flat) {
+  struct Counted {
+    Expr body, rest;
+    std::uint32_t least, most;
+  };
+  std::vector<Counted> counted;
+  std::erase_if(flat, [&](Expr expr) {
+    const bool chain = node(expr).kind == Kind::concat;
+    const Expr head = chain ? first(expr) : expr;
+    const Node& n = node(head);
+    if (n.kind != Kind::repeat) return false;
+    counted.push_back({static_cast<Expr>(n.first), chain ? second(expr) : Expr::epsilon, n.second, n.third});
+    return true;
+  });
+  std::sort(counted.begin(), counted.end(), [](const Counted& a, const Counted& b) {
+    return std::tie(a.body, a.rest, a.least, a.most) < std::tie(b.body, b.rest, b.least, b.most);
+  });
+  for (std::size_t i = 0; i < counted.size();) {
+    Counted all = counted[i++];
+    while (i < counted.size() && counted[i].body == all.body && counted[i].rest == all.rest &&
+           (all.most == kUnbounded || counted[i].least <= all.most + 1)) {
+      all.most = std::max(all.most, counted[i++].most);
+    }
+    flat.push_back(concat(repeat(all.body, all.least, all.most), all.rest));
+  }
+}
+
+Expr Expressions::either(std::span<const Expr> operands) {
+  std::vector<Expr> flat;
+  flatten(Kind::either, operands, flat);
+  ByteSet set;
+  std::size_t repeats = 0;
+  bool anything = false;
+  std::erase_if(flat, [&](Expr expr) {
+    const Node& n = node(expr);
+    anything |= expr == Expr::anything;
+    if (n.kind == Kind::bytes) set = set | this->set(n);
+    repeats += n.kind == Kind::repeat || (n.kind == Kind::concat && node(first(expr)).kind == Kind::repeat) ? 1 : 0;
+    return n.kind == Kind::bytes || expr == Expr::nothing;
+  });
+  if (anything && std::all_of(flat.begin(), flat.end(), [&](Expr expr) { return node(expr).regular; })) {
+    return Expr::anything;
+  }
+  if (repeats > 1) merge_counts(flat);
+  if (!set.empty()) flat.push_back(bytes(set));
+  if (flat.empty()) return Expr::nothing;
+  if (flat.size() > 1 && std::find(flat.begin(), flat.end(), Expr::epsilon) != flat.end()) {
+    // The empty string is left out where another operand holds it; x{1,n} takes it in.
+    std::erase(flat, Expr::epsilon);
+    if (flat.size() == 1 && node(flat[0]).kind == Kind::repeat && node(flat[0]).second == 1) {
+      return repeat(first(flat[0]), 0, node(flat[0]).third);
+    }
+    if (std::none_of(flat.begin(), flat.end(), [&](Expr expr) { return nullable(expr); })) {
+      flat.push_back(Expr::epsilon);
+    }
+  }
+  return combined(Kind::either, std::move(flat));
+}
+
+Expr Expressions::both(Expr a, Expr b) {
+  const Expr operands[] = {a, b};
+  return both(operands);
+}
+
+Expr Expressions::both(std::span<const Expr> operands) {
+  std::vector<Expr> flat;
+  flatten(Kind::both, operands, flat);
+  std::erase(flat, Expr::anything);
+  if (flat.empty()) return Expr::anything;
+  if (flat[0] == Expr::nothing) return Expr::nothing;
+  ByteSet set = ByteSet::all();
+  bool has_set = false, has_epsilon = false, all_nullable = true;
+  for (const Expr operand : flat) {
+    const Node& n = node(operand);
+    has_epsilon |= operand == Expr::epsilon;
+    all_nullable &= n.nullable;
+    if (n.kind != Kind::bytes) continue;
+    set = set & this->set(n);
+    has_set = true;
+  }
+  if (has_epsilon) return all_nullable ? Expr::epsilon : Expr::nothing;
+  if (has_set) {
+    std::erase_if(flat, [&](Expr expr) { return node(expr).kind == Kind::bytes; });
+    flat.push_back(bytes(set));
+    if (set.empty()) return Expr::nothing;
+  }
+  // x and not x: the most common dead end of differences.
+  for (const Expr operand : flat) {
+    if (node(operand).kind != Kind::complement) continue;
+    if (std::find(flat.begin(), flat.end(), first(operand)) != flat.end()) return Expr::nothing;
+  }
+  return combined(Kind::both, std::move(flat));
+}
+
+Expr Expressions::complement(Expr expr) {
+  if (expr == Expr::nothing) return Expr::anything;
+  const Node& n = node(expr);
+  if (n.kind == Kind::complement) return first(expr);
+  return add({.kind = Kind::complement, .nullable = !n.nullable, .regular = n.regular, .boolean = true,
+              .first = static_cast<std::uint32_t>(expr)});
+}
+
+Expr Expressions::without_epsilon(Expr expr) {
+  if (!nullable(expr)) return expr;
+  if (expr == Expr::epsilon) return Expr::nothing;
+  const Node n = node(expr);
+  if (n.kind == Kind::repeat && !nullable(first(expr))) return repeat(first(expr), 1, n.third);
+  if (n.kind == Kind::either) {
+    std::vector<Expr> rest;
+    const auto all = operands(n);
+    const bool simple = std::all_of(all.begin(), all.end(), [&](Expr operand) {
+      const Node& o = node(operand);
+      return operand == Expr::epsilon || !o.nullable || (o.kind == Kind::repeat && !nullable(first(operand)));
+    });
+    if (simple) {
+      const std::vector<Expr> copy(all.begin(), all.end());
+      for (const Expr operand : copy) rest.push_back(without_epsilon(operand));  // one level deep
+      return either(rest);
+    }
+  }
+  return both(expr, complement(Expr::epsilon));
+}
+
+Expr Expressions::repeat(Expr expr, std::uint32_t least, std::uint32_t most) {
+  if (most == 0 || expr == Expr::epsilon) return Expr::epsilon;
+  if (expr == Expr::nothing) return least == 0 ? Expr::epsilon : Expr::nothing;
+  const Node& n = node(expr);
+  if (n.nullable) least = 0;
+  if (least == 1 && most == 1) return expr;
+  if (n.nullable && most == 1) return expr;
+  if (n.kind == Kind::repeat) {
+    // x{a,b} taken `least` to `most` times is one counter if the counts of neighbours touch.
+    const std::uint64_t a = n.second, b = n.third;
+    const bool unbounded = n.third == kUnbounded || most == kUnbounded;
+    const std::uint64_t low = a * least;
+    const std::uint64_t high = unbounded ? kUnbounded : b * most;
+    const bool touching = least == most || (least == 0 || n.third == kUnbounded
+                                                ? least > 0 || a <= 1
+                                                : (least + std::uint64_t{1}) * a <= least * b + 1);
+    if (touching && low < kUnbounded && (unbounded || high < kUnbounded)) {
+      return repeat(first(expr), static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high));
+    }
+  }
+  if (n.kind == Kind::either && least == 0 && most == kUnbounded && operands(n)[0] == Expr::epsilon) {
+    const std::vector<Expr> rest(operands(n).begin() + 1, operands(n).end());
+    return repeat(either(rest), 0);
+  }
+  return add({.kind = Kind::repeat, .nullable = least == 0, .regular = n.regular, .boolean = n.boolean,
+              .first = static_cast<std::uint32_t>(expr), .second = least, .third = most});
+}
+
+Expr Expressions::derivative(Expr root, Letter letter) {
+  return fold(
+      root,
+      [this](Expr expr, auto need) {
+        const Node& n = node(expr);
+        switch (n.kind) {
+          case Kind::concat:
+            need(first(expr));
+            if (nullable(first(expr))) need(second(expr));
+            break;
+          case Kind::either:
+          case Kind::both:
+            for (const Expr operand : operands(n)) need(operand);
+            break;
+          case Kind::complement:
+          case Kind::repeat: need(first(expr)); break;
+          default: break;
+        }
+      },
+      [&](Expr expr) {
+        const Node n = node(expr);
+        switch (n.kind) {
+          case Kind::bytes:
+            return letter.kind == Kind::bytes && set(n).contains(letter.value) ? Expr::epsilon : Expr::nothing;
+          case Kind::call:
+          case Kind::token:
+            return letter.kind == n.kind && letter.value == n.first ? Expr::epsilon : Expr::nothing;
+          case Kind::concat: {
+            const Expr head = concat(done(first(expr)), second(expr));
+            return nullable(first(expr)) ? either(head, done(second(expr))) : head;
+          }
+          case Kind::either:
+          case Kind::both: {
+            std::vector<Expr> parts;
+            parts.reserve(n.second);
+            for (const Expr operand : operands(n)) parts.push_back(done(operand));
+            return n.kind == Kind::either ? either(parts) : both(parts);
+          }
+          case Kind::complement: return letter.kind == Kind::bytes ? complement(done(first(expr))) : Expr::nothing;
+          case Kind::repeat: {
+            const std::uint32_t most = n.third == kUnbounded ? kUnbounded : n.third - 1;
+            const Expr one = done(first(expr));
+            if (one == Expr::nothing) return one;
+            return concat(one, repeat(first(expr), n.second == 0 ? 0 : n.second - 1, most));
+          }
+          default: return Expr::nothing;
+        }
+      });
+}
+
+template <typename Visit>
+void Expressions::visit_front(Expr root, Visit visit) {
+  fold(
+      root,
+      [this](Expr expr, auto need) {
+        const Node& n = node(expr);
+        if (n.kind == Kind::concat) {
+          need(first(expr));
+          if (nullable(first(expr))) need(second(expr));
+        } else if (n.kind == Kind::repeat) {
+          need(first(expr));
+        } else if (n.kind == Kind::either) {
+          for (const Expr operand : operands(n)) need(operand);
+        }
+      },
+      [&](Expr expr) {
+        visit(node(expr));
+        return expr;
+      });
+}
+
+std::vector<Letter> Expressions::front(Expr expr) {
+  std::vector<Letter> letters;
+  if (node(expr).regular) return letters;
+  visit_front(expr, [&](const Node& n) {
+    if (n.kind == Kind::call || n.kind == Kind::token) letters.push_back({n.kind, n.first});
+  });
+  return letters;
+}
+
+bool Expressions::begins_with_byte(Expr expr) {
+  bool found = false;
+  visit_front(expr, [&](const Node& n) {
+    found |= n.kind == Kind::bytes || n.kind == Kind::both || n.kind == Kind::complement;
+  });
+  return found;
+}
+
+Expr Expressions::rebuilt(Expr expr, Expressions& target) const {
+  const Node n = node(expr);
+  switch (n.kind) {
+    case Kind::concat: return target.concat(done(first(expr)), done(second(expr)));
+    case Kind::either:
+    case Kind::both: {
+      std::vector<Expr> parts;
+      for (const Expr operand : operands(n)) parts.push_back(done(operand));
+      return n.kind == Kind::either ? target.either(parts) : target.both(parts);
+    }
+    case Kind::complement: return target.complement(done(first(expr)));
+    case Kind::repeat: return target.repeat(done(first(expr)), n.second, n.third);
+    default: return expr;  // nothing and epsilon have the same ids everywhere
+  }
+}
+
+Expr Expressions::clamp_counts(Expr root, std::uint32_t most) {
+  return rebuild_outer(root, [&](Expr expr) {
+    const Node n = node(expr);
+    if (n.kind != Kind::repeat) return expr;
+    return repeat(first(expr), std::min(n.second, most), n.third > most ? kUnbounded : n.third);
+  });
+}
+
+}  // namespace rill::grammar

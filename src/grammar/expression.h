@@ -1,0 +1,241 @@
+// Regular expressions over bytes, rule calls and tokens: the right-hand sides of a grammar's rules and, by derivatives, the
+// states of its automata (Brzozowski, "Derivatives of Regular Expressions", 1964).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "grammar/byte_set.h"
+#include "rill/token.h"
+
+namespace rill::grammar {
+
+// Equal expressions have equal ids, up to the simplifications that keep the set of derivatives finite.
+enum class Expr : std::uint32_t {
+  nothing = 0,   // the empty language
+  epsilon = 1,   // the empty string
+  anything = 2,  // every string of bytes
+};
+enum class Rule : std::uint32_t {};
+
+constexpr std::size_t index(Expr expr) { return static_cast<std::size_t>(expr); }
+constexpr std::size_t index(Rule rule) { return static_cast<std::size_t>(rule); }
+
+inline constexpr std::uint32_t kUnbounded = std::numeric_limits<std::uint32_t>::max();
+
+enum class Kind : std::uint8_t { nothing, epsilon, bytes, call, token, concat, either, both, complement, repeat };
+
+// What a derivative is taken by. Calls and tokens are letters of their own: Letter::token is the leaf that stands in the
+// grammar, which several tokens may match.
+struct Letter {
+  Kind kind;            // bytes, call or token
+  std::uint32_t value;  // the byte, the rule, or the index of the leaf
+};
+
+struct TokenLeaf {
+  Token token;
+  bool negated;  // every token but this one
+
+  bool matches(Token other) const { return (other == token) != negated; }
+  friend bool operator==(const TokenLeaf&, const TokenLeaf&) = default;
+};
+
+// A store of hash-consed expressions. Whatever would make it larger than its limit throws ErrorException with
+// limit_exceeded. No operation recurses. One thread at a time.
+class Expressions {
+ public:
+  explicit Expressions(std::size_t max_expressions);
+
+  Expr bytes(const ByteSet& set);
+  Expr literal(std::string_view text);
+  Expr call(Rule rule);
+  Expr token(TokenLeaf leaf);
+  Expr concat(Expr first, Expr second);
+  Expr either(Expr a, Expr b);
+  Expr either(std::span<const Expr> operands);
+  // both, complement and minus: of expressions without calls and tokens.
+  Expr both(Expr a, Expr b);
+  Expr both(std::span<const Expr> operands);
+  Expr complement(Expr expr);
+  Expr minus(Expr a, Expr b) { return both(a, complement(b)); }
+  Expr without_epsilon(Expr expr);
+  // `least` to `most` times, most >= least; kUnbounded: no limit. A counter: nothing is copied out.
+  Expr repeat(Expr expr, std::uint32_t least, std::uint32_t most = kUnbounded);
+  Expr optional(Expr expr) { return either(Expr::epsilon, expr); }
+
+  struct Node {
+    Kind kind;
+    bool nullable;             // holds the empty string, no call counted
+    bool regular;              // without calls and tokens
+    bool boolean;              // with `both` or `complement`
+    std::uint32_t first = 0;   // operand; set, rule or leaf; first of operands
+    std::uint32_t second = 0;  // second operand of concat; number of operands; `least` of repeat
+    std::uint32_t third = 0;   // `most` of repeat
+  };
+  const Node& node(Expr expr) const { return nodes_[index(expr)]; }
+  Expr first(Expr expr) const { return static_cast<Expr>(node(expr).first); }
+  Expr second(Expr expr) const { return static_cast<Expr>(node(expr).second); }
+  std::span<const Expr> operands(const Node& node) const {
+    return std::span(operands_).subspan(node.first, node.second);
+  }
+  const ByteSet& set(const Node& node) const { return sets_[node.first]; }
+  bool nullable(Expr expr) const { return node(expr).nullable; }
+  std::size_t size() const { return nodes_.size(); }
+  std::span<const ByteSet> sets() const { return sets_; }
+  std::span<const TokenLeaf> token_leaves() const { return leaves_; }
+
+  // The rest of what begins with `letter`.
+  Expr derivative(Expr expr, Letter letter);
+
+  // The letters that are no bytes and with which `expr` may begin, each once.
+  std::vector<Letter> front(Expr expr);
+  // Whether it may begin with a byte.
+  bool begins_with_byte(Expr expr);
+
+  // Calls visit(node, times) once for each expression in `root`; `times`: how often it stands in another.
+  template <typename Visit>
+  void visit(Expr root, Visit visit);
+
+  // `replace` is asked for each leaf (bytes, call, token) that stands in `root`, and gives what stands for it.
+  // `target` may be another store.
+  template <typename Replace>
+  Expr rebuild(Expr root, Expressions& target, Replace replace);
+
+  // The same with counts above `most` cut to it (a finite upper one to none), outside of `both` and `complement`:
+  // a text of at most `most` - 1 bytes cannot tell the difference.
+  Expr clamp_counts(Expr root, std::uint32_t most);
+
+  // The same without the parts outside of `both` and `complement`, or one of these, that `is_dead` says match nothing.
+  template <typename IsDead>
+  Expr without(Expr root, IsDead is_dead);
+
+ private:
+  template <typename Make>
+  Expr rebuild_outer(Expr root, Make make);
+  template <typename Visit>
+  void visit_front(Expr root, Visit visit);
+  // Computes of[root] from the children up, without recursion: `children(expr, push)` names what is needed first,
+  // `make(expr)` may then call done(child).
+  template <typename Children, typename Make>
+  Expr fold(Expr root, Children children, Make make);
+  Expr done(Expr expr) const { return memo_[index(expr)]; }
+
+  template <typename Use>
+  void each_operand(Expr expr, Use use) const;
+  Expr add(const Node& node, std::span<const Expr> operands = {});
+  std::uint64_t hash(const Node& node, std::span<const Expr> operands) const;
+  bool same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const;
+  void grow_table();
+  void flatten(Kind kind, std::span<const Expr> operands, std::vector<Expr>& flat) const;
+  void merge_counts(std::vector<Expr>& flat);
+  Expr combined(Kind kind, std::vector<Expr> flat);
+  Expr rebuilt(Expr expr, Expressions& target) const;
+
+  std::size_t max_expressions_;
+  std::vector<Node> nodes_;
+  std::vector<Expr> operands_;
+  std::vector<ByteSet> sets_;
+  std::vector<TokenLeaf> leaves_;
+  std::vector<std::uint32_t> table_;  // open addressing; node index + 1, 0: free
+  // Working memory of fold(): a value counts if its stamp is the current one.
+  std::vector<Expr> memo_, work_;
+  std::vector<std::uint32_t> stamps_;
+  std::uint32_t stamp_ = 0;
+};
+
+template <typename Children, typename Make>
+Expr Expressions::fold(Expr root, Children children, Make make) {
+  ++stamp_;
+  const auto is_done = [&](Expr expr) { return index(expr) < stamps_.size() && stamps_[index(expr)] == stamp_; };
+  if (stamps_.size() < nodes_.size()) {
+    stamps_.resize(nodes_.size());
+    memo_.resize(nodes_.size());
+  }
+  work_.assign(1, root);
+  while (!work_.empty()) {
+    const Expr expr = work_.back();
+    const std::size_t before = work_.size();
+    if (!is_done(expr)) {
+      children(expr, [&](Expr child) {
+        if (!is_done(child)) work_.push_back(child);
+      });
+      if (work_.size() > before) continue;
+      const Expr value = make(expr);
+      memo_[index(expr)] = value;
+      stamps_[index(expr)] = stamp_;
+    }
+    work_.pop_back();
+  }
+  return done(root);
+}
+
+template <typename Visit>
+void Expressions::visit(Expr root, Visit visit) {
+  std::vector<Expr> found;
+  std::vector<std::uint32_t> times;  // by place in the working memory of fold(), which numbers what it finds
+  fold(
+      root,
+      [this](Expr expr, auto need) { each_operand(expr, need); },
+      [&](Expr expr) {
+        found.push_back(expr);
+        times.push_back(0);
+        each_operand(expr, [&](Expr child) { ++times[index(done(child))]; });
+        return static_cast<Expr>(found.size() - 1);
+      });
+  ++times.back();  // the root stands in its rule
+  for (std::size_t i = 0; i < found.size(); ++i) visit(node(found[i]), times[i]);
+}
+
+template <typename Use>
+void Expressions::each_operand(Expr expr, Use use) const {
+  const Node& n = node(expr);
+  if (n.kind == Kind::concat || n.kind == Kind::complement || n.kind == Kind::repeat) use(first(expr));
+  if (n.kind == Kind::concat) use(second(expr));
+  if (n.kind == Kind::either || n.kind == Kind::both) {
+    for (const Expr operand : operands(n)) use(operand);
+  }
+}
+
+template <typename Replace>
+Expr Expressions::rebuild(Expr root, Expressions& target, Replace replace) {
+  return fold(
+      root,
+      [this](Expr expr, auto need) { each_operand(expr, need); },
+      [&](Expr expr) {
+        const Kind kind = node(expr).kind;
+        const bool leaf = kind == Kind::bytes || kind == Kind::call || kind == Kind::token;
+        return leaf ? replace(expr) : rebuilt(expr, target);
+      });
+}
+
+// Leaves what is inside of `both` and `complement` alone; `make` may
+// change what was rebuilt.
+template <typename Make>
+Expr Expressions::rebuild_outer(Expr root, Make make) {
+  return fold(
+      root,
+      [this](Expr expr, auto need) {
+        const Node& n = node(expr);
+        if (n.kind == Kind::concat || n.kind == Kind::repeat) need(first(expr));
+        if (n.kind == Kind::concat) need(second(expr));
+        if (n.kind == Kind::either) {
+          for (const Expr operand : operands(n)) need(operand);
+        }
+      },
+      [&](Expr expr) {
+        const Node n = node(expr);
+        const bool inner = n.kind == Kind::concat || n.kind == Kind::either || n.kind == Kind::repeat;
+        return make(inner ? rebuilt(expr, *this) : expr);
+      });
+}
+
+template <typename IsDead>
+Expr Expressions::without(Expr root, IsDead is_dead) {
+  return rebuild_outer(root, [&](Expr expr) { return is_dead(expr) ? Expr::nothing : expr; });
+}
+
+}  // namespace rill::grammar

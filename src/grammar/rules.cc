@@ -1,0 +1,199 @@
+#include "grammar/rules.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+
+namespace rill::grammar {
+namespace {
+
+constexpr std::size_t kMaxInlined = 256;  // expressions that putting a rule where it is called may add
+constexpr std::size_t kMaxUnfolded = 4096;
+
+Expr copy_leaf(Expressions& from, Expressions& to, Expr leaf, std::size_t first_rule) {
+  const Expressions::Node& n = from.node(leaf);
+  switch (n.kind) {
+    case Kind::bytes: return to.bytes(from.set(n));
+    case Kind::call: return to.call(static_cast<Rule>(first_rule + n.first));
+    default: return to.token(from.token_leaves()[n.first]);
+  }
+}
+
+// Tells the alternatives of a rule that begin with a call of itself from the others.
+class LeftRecursion {
+ public:
+  LeftRecursion(Expressions& expressions, Rule rule) : expressions_(expressions), self_(expressions.call(rule)) {}
+
+  // E = E a | b is b a*. Nothing if it does not come down to that.
+  std::optional<Expr> removed(Expr body) {
+    if (!begins_with_self(body)) return std::nullopt;
+    todo_.assign(1, body);
+    for (std::size_t steps = 0; !todo_.empty(); ++steps) {
+      if (steps == kMaxUnfolded) return std::nullopt;
+      const Expr choice = todo_.back();
+      todo_.pop_back();
+      unfold(choice);
+    }
+    return expressions_.concat(expressions_.either(others_), expressions_.repeat(expressions_.either(tails_), 0));
+  }
+
+ private:
+  bool begins_with_self(Expr expr) {
+    const auto front = expressions_.front(expr);
+    return std::any_of(front.begin(), front.end(), [&](const Letter& letter) {
+      return letter.kind == Kind::call && letter.value == expressions_.node(self_).first;
+    });
+  }
+
+  void unfold(Expr choice) {
+    Expressions& e = expressions_;
+    if (!begins_with_self(choice)) {
+      others_.push_back(choice);
+      return;
+    }
+    const bool chain = e.node(choice).kind == Kind::concat;
+    const Expr head = chain ? e.first(choice) : choice, rest = chain ? e.second(choice) : Expr::epsilon;
+    const Expressions::Node n = e.node(head);
+    if (head == self_) {
+      if (rest != Expr::epsilon) tails_.push_back(rest);
+    } else if (n.kind == Kind::either) {
+      const auto operands = e.operands(n);
+      for (const Expr operand : std::vector<Expr>(operands.begin(), operands.end())) {
+        todo_.push_back(e.concat(operand, rest));
+      }
+    } else if (n.kind == Kind::repeat) {
+      if (e.nullable(head)) todo_.push_back(rest);
+      const std::uint32_t most = n.third == kUnbounded ? kUnbounded : n.third - 1;
+      const Expr more = e.repeat(e.first(head), n.second == 0 ? 0 : n.second - 1, most);
+      todo_.push_back(e.concat(e.without_epsilon(e.first(head)), e.concat(more, rest)));
+    } else {
+      others_.push_back(choice);  // an empty `head` that does not unfold; the parser copes
+    }
+  }
+
+  Expressions& expressions_;
+  Expr self_;
+  std::vector<Expr> todo_, others_, tails_;
+};
+
+// The rules that the start rule reaches, each after those that it calls, but for what leads back to it.
+std::vector<std::size_t> callees_first(Rules& rules) {
+  struct Visit {
+    std::size_t rule, next;
+  };
+  std::vector<std::vector<std::size_t>> callees(rules.rules.size());
+  std::vector<bool> reached(rules.rules.size());
+  std::vector<std::size_t> order;
+  std::vector<Visit> path;
+  const auto enter = [&](std::size_t rule) {
+    reached[rule] = true;
+    rules.expressions.visit(rules.rules[rule].body, [&](const Expressions::Node& node, std::size_t) {
+      if (node.kind == Kind::call) callees[rule].push_back(node.first);
+    });
+    path.push_back({rule, 0});
+  };
+  enter(index(rules.start));
+  while (!path.empty()) {
+    Visit& top = path.back();
+    if (top.next == callees[top.rule].size()) {
+      order.push_back(top.rule);
+      path.pop_back();
+    } else if (const std::size_t callee = callees[top.rule][top.next++]; !reached[callee]) {
+      enter(callee);
+    }
+  }
+  return order;
+}
+
+void drop_unreached(Rules& rules) {
+  std::vector<bool> reached(rules.rules.size());
+  for (const std::size_t rule : callees_first(rules)) reached[rule] = true;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (!reached[i]) rules.rules[i] = {std::move(rules.rules[i].name)};
+  }
+}
+
+// Puts rules where they are called if that makes little of it: those called once, and small ones.
+void inline_rules(Rules& rules) {
+  Expressions& expressions = rules.expressions;
+  const std::vector<std::size_t> order = callees_first(rules);
+  std::vector<std::size_t> calls(rules.rules.size());
+  for (const std::size_t rule : order) {
+    expressions.visit(rules.rules[rule].body, [&](const Expressions::Node& node, std::size_t times) {
+      if (node.kind == Kind::call) calls[node.first] += times;
+    });
+  }
+  std::vector<bool> goes(rules.rules.size());
+  for (const std::size_t i : order) {
+    RuleBody& rule = rules.rules[i];
+    rule.body = expressions.rebuild(rule.body, expressions, [&](Expr leaf) {
+      const Expressions::Node& n = expressions.node(leaf);
+      return n.kind == Kind::call && goes[n.first] ? rules.rules[n.first].body : leaf;
+    });
+    if (i == index(rules.start) || rule.check) continue;
+    std::size_t size = 0;
+    bool recursive = false;
+    expressions.visit(rule.body, [&](const Expressions::Node& node, std::size_t) {
+      ++size;
+      recursive |= node.kind == Kind::call && node.first == i;
+    });
+    goes[i] = !recursive && (calls[i] == 1 || calls[i] * size <= kMaxInlined);
+  }
+  drop_unreached(rules);
+}
+
+void remove_left_recursion(Rules& rules) {
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    if (rules.rules[i].check) continue;
+    const auto body = LeftRecursion(rules.expressions, static_cast<Rule>(i)).removed(rules.rules[i].body);
+    if (body) rules.rules[i].body = *body;
+  }
+}
+
+}  // namespace
+
+Rule Rules::import(Rules& other) {
+  const std::size_t first = rules.size();
+  for (const RuleBody& rule : other.rules) {
+    RuleBody copy = rule;
+    copy.body = other.expressions.rebuild(rule.body, expressions, [&](Expr leaf) {
+      return copy_leaf(other.expressions, expressions, leaf, first);
+    });
+    rules.push_back(std::move(copy));
+  }
+  return static_cast<Rule>(first + index(other.start));
+}
+
+void simplify(Rules& rules) {
+  drop_unreached(rules);
+  remove_left_recursion(rules);
+  inline_rules(rules);
+  inline_rules(rules);           // rules that called each other now call themselves
+  remove_left_recursion(rules);  // and what recursed through others shows
+}
+
+void cut_dead_calls(Rules& rules) {
+  Expressions& expressions = rules.expressions;
+  std::vector<bool> lives(rules.rules.size());
+  const auto cut = [&](Expr body) {
+    return expressions.rebuild(body, expressions, [&](Expr leaf) {
+      const Expressions::Node& n = expressions.node(leaf);
+      return n.kind == Kind::call && !lives[n.first] ? Expr::nothing : leaf;
+    });
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = lives.size(); i-- > 0;) {  // callers mostly stand first
+      if (lives[i] || cut(rules.rules[i].body) == Expr::nothing) continue;
+      lives[i] = changed = true;
+    }
+  }
+  for (RuleBody& rule : rules.rules) rule.body = cut(rule.body);
+  if (!lives[index(rules.start)]) {
+    throw ErrorException(make_error(ErrorCode::invalid_argument, "the grammar's rule {} matches no text at all",
+                                    rules[rules.start].name));
+  }
+}
+
+}  // namespace rill::grammar
