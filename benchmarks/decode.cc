@@ -24,12 +24,11 @@ Slope slope_of(const SpeedRun& run) {
     const double time = median(row.seconds) / static_cast<double>(run.tokens);
     n += 1, x += context, y += time, xx += context * context, xy += context * time;
   }
-  KvShape growing = run.kv_shape;
-  growing.layers -= run.info.sliding_layers;
+  const std::uint64_t growing = run.kv_shape.layers - run.kv_shape.sliding_layers;
   const SpeedRow& last = run.rows.back();
   const double bandwidth = last.bytes * static_cast<double>(run.tokens) / median(last.reading_seconds);
   return {(n * xy - x * y) / (n * xx - x * x),
-          static_cast<double>(kv_bytes_per_token(growing, run.kv_type)) / bandwidth};
+          static_cast<double>(kv_bytes_per_token(growing, run.kv_shape, run.kv_type)) / bandwidth};
 }
 
 }  // namespace

@@ -88,9 +88,7 @@ double decode_bytes(const Model& model, std::size_t context, KvType type) {
   const ModelInfo& info = model.info();
   const std::uint64_t seen = info.sliding_layers == 0 ? context : std::min<std::uint64_t>(context, info.sliding_window);
   const std::uint64_t positions = (info.layers - info.sliding_layers) * context + info.sliding_layers * seen;
-  KvShape one_layer = model.kv_shape();
-  one_layer.layers = 1;
-  return static_cast<double>(info.weight_bytes - unread + positions * kv_bytes_per_token(one_layer, type));
+  return static_cast<double>(info.weight_bytes - unread + positions * kv_bytes_per_token(1, model.kv_shape(), type));
 }
 
 }  // namespace rill::benchmarks

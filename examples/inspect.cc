@@ -42,9 +42,10 @@ int run(const std::string& path) {
               static_cast<unsigned long long>(info.context_length), mib(available));
   const std::pair<const char*, rill::KvType> types[] = {{"f32", rill::KvType::f32}, {"f16", rill::KvType::f16}, {"q8_0", rill::KvType::q8_0}};
   for (const auto& [name, type] : types) {
-    const std::uint64_t bytes = rill::kv_bytes_per_token(model->kv_shape(), type);
-    std::printf("    %-15s %11llu   %11.1f MiB   %llu\n", name, static_cast<unsigned long long>(bytes), mib(bytes * info.context_length),
-                static_cast<unsigned long long>(available / bytes));
+    const rill::KvShape shape = model->kv_shape();
+    std::printf("    %-15s %11llu   %11.1f MiB   %llu\n", name, static_cast<unsigned long long>(kv_bytes_per_token(shape, type)),
+                mib(kv_bytes(shape, type, {.tokens = info.context_length})),
+                static_cast<unsigned long long>(kv_context(shape, type, {}, 1, available)));
   }
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "rill/log.h"
 #include "rill/logits.h"
 #include "rill/logits_processor.h"
+#include "rill/memory_plan.h"
 #include "rill/message.h"
 #include "rill/metrics.h"
 #include "rill/model.h"

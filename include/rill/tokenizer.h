@@ -66,6 +66,9 @@ class RILL_EXPORT Tokenizer {
   // Tokens in the vocabulary; ids are 0 .. size() - 1.
   std::size_t size() const noexcept;
 
+  // Of its tables; all copies share them.
+  std::size_t memory_bytes() const noexcept;
+
   // Tokens of `text`. Cost O(n log n) time and O(n) memory in bytes, whatever the text. With parse_special, a text that
   // itself begins with the BOS that from_model would add is refused: two BOS are never wanted.
   Result<std::vector<Token>> encode(std::string_view text, const EncodeOptions& options = {}) const;

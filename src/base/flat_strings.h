@@ -18,6 +18,8 @@ struct FlatStrings {
   std::string_view operator[](std::size_t index) const noexcept {
     return {bytes.data() + offsets[index], offsets[index + 1] - offsets[index]};
   }
+  std::size_t memory_bytes() const noexcept { return bytes.capacity() + offsets.capacity() * sizeof(offsets[0]); }
+
   // Ends the string whose bytes were appended since the last end.
   void end_string() { offsets.push_back(static_cast<std::uint32_t>(bytes.size())); }
   void push_back(std::string_view string) {

@@ -90,6 +90,17 @@ const Value* Metadata::find(std::string_view key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
+std::size_t Metadata::memory_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : values_) {
+    bytes += sizeof(Map::value_type) + key.size();
+    if (const auto* text = std::get_if<std::string>(&value.data)) bytes += text->capacity();
+    if (const auto* strings = std::get_if<FlatStrings>(&value.data)) bytes += strings->memory_bytes();
+    if (const auto* numbers = std::get_if<NumberArray>(&value.data)) bytes += numbers->bytes.capacity();
+  }
+  return bytes;
+}
+
 bool Metadata::insert(std::string key, Value value) {
   return values_.try_emplace(std::move(key), std::move(value)).second;
 }

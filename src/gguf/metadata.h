@@ -70,6 +70,9 @@ class Metadata {
   template <typename T>
   Result<std::vector<T>> get_array(std::string_view key) const;
 
+  // Of the values, as they are kept.
+  std::size_t memory_bytes() const;
+
   // False if the key is there already.
   bool insert(std::string key, Value value);
 

@@ -13,7 +13,6 @@
 namespace rill::model {
 namespace {
 
-constexpr std::size_t kOwnRows = 32;            // rows whose scratch memory a session keeps; more are the model's
 constexpr std::size_t kQueryTile = 16;          // query rows of one attention task
 constexpr std::size_t kInlineWork = 4096;       // nanoseconds or so below which row-wise work is not worth a synchronisation
 constexpr std::size_t kTasksPerThread = 4;      // of attention, before they are cut by span
@@ -28,24 +27,8 @@ std::size_t tile_begin(std::size_t tile, std::size_t threads, std::size_t groups
   return groups * (kRoundBegin[round] * threads + share * (tile % threads)) / (kRoundBegin[kRounds] * threads);
 }
 
-// Hands out consecutive aligned pieces of one block; with no block it only counts.
-class Carver {
- public:
-  explicit Carver(std::byte* base) : base_(base) {}
-  std::byte* bytes(std::size_t count) {
-    std::byte* piece = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (count + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
-    return piece;
-  }
-  float* floats(std::size_t count) { return reinterpret_cast<float*>(bytes(count * sizeof(float))); }
-  std::size_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
-
-std::size_t partial_rows(const Config& config) { return kQueryTile * config.group(); }
+// Of the results of one task: two of them, each with its maxima, sums and accumulators.
+std::size_t partial_floats(const Config& config) { return 2 * kQueryTile * config.group() * (config.head_dim + 2); }
 
 }  // namespace
 
@@ -61,34 +44,49 @@ Result<Forward> Forward::create(const LoadedModel& model, std::size_t max_rows) 
 }
 
 Result<void> Forward::allocate() {
-  RILL_ASSIGN(scratch_, Buffer::allocate(lay_out(nullptr, std::min(kOwnRows, max_rows_))));
+  RILL_ASSIGN(scratch_, Buffer::allocate(scratch_bytes(std::min(kOwnRows, max_rows_))));
   positions_.reserve(max_rows_);
   tokens_.reserve(max_rows_);
   part_of_row_.reserve(max_rows_);
   return {};
 }
 
-// Cuts the memory for passes of up to `rows` rows; returns how many bytes that takes, with no memory too.
-std::size_t Forward::lay_out(std::byte* memory, std::size_t rows) {
-  const Config& config = model_->config;
-  const std::size_t n = rows;
+std::size_t Forward::cut(const Config& config, std::size_t threads, std::size_t rows, std::byte* memory,
+                         Forward* forward) {
+  std::size_t used = 0;
+  const auto piece = [&]<typename T>(T* Forward::*place, std::size_t bytes) {
+    if (forward != nullptr) forward->*place = reinterpret_cast<T*>(memory + used);
+    used += (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  };
+  const auto floats = [&](float* Forward::*place, std::size_t count) { piece(place, count * sizeof(float)); };
+  floats(&Forward::x_, rows * config.embedding_length);
+  floats(&Forward::normed_, rows * config.embedding_length);
+  floats(&Forward::q_, rows * config.query_length());
+  floats(&Forward::k_, rows * config.kv_length());
+  floats(&Forward::v_, rows * config.kv_length());
+  floats(&Forward::attended_, rows * config.query_length());
+  floats(&Forward::gate_, rows * config.feed_forward_length);
+  floats(&Forward::up_, rows * config.feed_forward_length);
+  floats(&Forward::rope_, 2 * rows * config.rope_dimensions);
   const std::size_t widest = std::max({config.embedding_length, config.query_length(), config.feed_forward_length});
+  piece(&Forward::prepared_, rows * (activation_row_bytes(ActivationFormat::f32, widest) +
+                                     activation_row_bytes(ActivationFormat::q16, widest)) + Buffer::kAlignment);
+  floats(&Forward::partial_, threads * partial_floats(config));
+  return used;
+}
+
+std::size_t Forward::scratch_bytes(const Config& config, std::size_t threads, std::size_t rows) {
+  return cut(config, threads, rows, nullptr, nullptr);
+}
+
+std::size_t Forward::scratch_bytes(std::size_t rows) const {
+  return scratch_bytes(model_->config, model_->pool->threads(), rows);
+}
+
+void Forward::lay_out(std::byte* memory, std::size_t rows) {
+  cut(model_->config, model_->pool->threads(), rows, memory, this);
   capacity_ = rows;
-  partial_floats_ = 2 * partial_rows(config) * (config.head_dim + 2);
-  Carver carve(memory);
-  x_ = carve.floats(n * config.embedding_length);
-  normed_ = carve.floats(n * config.embedding_length);
-  q_ = carve.floats(n * config.query_length());
-  k_ = carve.floats(n * config.kv_length());
-  v_ = carve.floats(n * config.kv_length());
-  attended_ = carve.floats(n * config.query_length());
-  gate_ = carve.floats(n * config.feed_forward_length);
-  up_ = carve.floats(n * config.feed_forward_length);
-  rope_ = carve.floats(2 * n * config.rope_dimensions);
-  prepared_ = carve.bytes(n * (activation_row_bytes(ActivationFormat::f32, widest) +
-                               activation_row_bytes(ActivationFormat::q16, widest)) + Buffer::kAlignment);
-  partial_ = carve.floats(model_->pool->threads() * partial_floats_);
-  return carve.used();
+  partial_floats_ = partial_floats(model_->config);
 }
 
 template <typename Body>
@@ -112,7 +110,7 @@ Result<void> Forward::run(std::span<const Segment> segments, const StopToken& st
     lay_out(scratch_.data(), std::min(kOwnRows, max_rows_));
     return run_chunks(segments, total, stop, progress);
   }
-  RILL_ASSIGN(Buffer borrowed, model_->scratch.take(lay_out(nullptr, rows)));
+  RILL_ASSIGN(Buffer borrowed, model_->scratch.take(scratch_bytes(rows)));
   lay_out(borrowed.data(), rows);
   Result<void> result = run_chunks(segments, total, stop, progress);
   model_->scratch.give(std::move(borrowed));

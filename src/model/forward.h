@@ -28,6 +28,11 @@ class Forward {
   // `max_rows`: most tokens of one pass; more are cut into chunks.
   static Result<Forward> create(const LoadedModel& model, std::size_t max_rows);
 
+  // Rows of a pass whose scratch memory a Forward keeps; larger passes take the model's.
+  static constexpr std::size_t kOwnRows = 32;
+  // Of passes of up to `rows` rows, shared by `threads` threads.
+  static std::size_t scratch_bytes(const Config& config, std::size_t threads, std::size_t rows);
+
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
   // Writes keys and values into the caches' open transactions and hidden states to the segments. On error (non_finite with
   // its layer, cancelled, no page) what was written is unspecified, and the caller aborts the transactions.
@@ -70,7 +75,10 @@ class Forward {
 
   Forward(const LoadedModel& model, std::size_t max_rows);
   Result<void> allocate();
-  std::size_t lay_out(std::byte* memory, std::size_t rows);
+  void lay_out(std::byte* memory, std::size_t rows);
+  std::size_t scratch_bytes(std::size_t rows) const;
+  // Cuts scratch memory into the pieces below, of `forward` if there is one; returns how many bytes they take.
+  static std::size_t cut(const Config& config, std::size_t threads, std::size_t rows, std::byte* memory, Forward* forward);
 
   Result<void> run_chunks(std::span<const Segment> segments, std::size_t total, const StopToken& stop,
                           const Progress& progress);

@@ -231,6 +231,9 @@ Result<const ChatTemplate*> Model::chat_template() const {
 
 const std::string& Model::digest() const noexcept { return loaded_->digest(); }
 
-KvShape Model::kv_shape() const { return {loaded_->config.layers, loaded_->config.kv_heads, loaded_->config.head_dim}; }
+KvShape Model::kv_shape() const {
+  const ModelInfo& info = loaded_->info;
+  return {info.layers, info.kv_heads, info.head_dim, info.sliding_layers, info.sliding_window};
+}
 
 }  // namespace rill

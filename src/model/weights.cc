@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kSliceBytes = 1 << 20;  // read and packed at a time
 
+// Of a vector among the packed weights.
+std::size_t padded_bytes(const gguf::TensorInfo& vector) {
+  const std::size_t bytes = static_cast<std::size_t>(vector.elements()) * sizeof(float);
+  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+}
+
 class Loader {
  public:
   Loader(const gguf::File& file, const Config& config, std::size_t vocabulary, const LoadControl& control)
@@ -28,6 +34,7 @@ class Loader {
         steps_(control, std::string(file.name())) {}
 
   Result<Weights> load(const std::filesystem::path& cache);
+  Result<WeightBytes> measure();
 
  private:
   struct PendingMatrix {
@@ -58,7 +65,9 @@ class Loader {
   Result<void> refuse_unknown_tensors() const;
   Result<void> place_tensors();
   Result<const gguf::TensorInfo*> claim(const std::string& name, std::size_t rows, std::size_t cols);
+  std::size_t vector_bytes() const;
   std::vector<Slice> slices() const;
+  static std::size_t largest_bytes(const std::vector<Slice>& slices);
   Result<void> read_vectors();
   Result<void> read_matrices();
   Result<void> pack(const Slice& slice, std::span<std::byte> source) const;
@@ -165,20 +174,21 @@ Result<void> Loader::refuse_unknown_tensors() const {
   return {};
 }
 
+// Of the vectors, as floats.
+std::size_t Loader::vector_bytes() const {
+  std::size_t bytes = 0;
+  for (const PendingVector& vector : vectors_) bytes += padded_bytes(*vector.tensor);
+  return bytes;
+}
+
 // Gives every tensor its place in the packed bytes, in the order in which they were named.
 Result<void> Loader::place_tensors() {
-  constexpr std::size_t kFloats = Buffer::kAlignment / sizeof(float);
-  const auto padded = [](const PendingVector& vector) {
-    return (static_cast<std::size_t>(vector.tensor->elements()) + kFloats - 1) / kFloats * kFloats;
-  };
-  std::size_t floats = 0;
-  for (const PendingVector& vector : vectors_) floats += padded(vector);
-  RILL_ASSIGN(weights_.bytes, Buffer::allocate(matrix_bytes_ + floats * sizeof(float)));
+  RILL_ASSIGN(weights_.bytes, Buffer::allocate(matrix_bytes_ + vector_bytes()));
   for (const PendingMatrix& matrix : matrices_) matrix.matrix->data = weights_.bytes.data() + matrix.offset;
-  auto out = reinterpret_cast<float*>(weights_.bytes.data() + matrix_bytes_);
+  std::byte* out = weights_.bytes.data() + matrix_bytes_;
   for (const PendingVector& vector : vectors_) {
-    *vector.place = out;
-    out += padded(vector);
+    *vector.place = reinterpret_cast<const float*>(out);
+    out += padded_bytes(*vector.tensor);
   }
   return {};
 }
@@ -226,13 +236,19 @@ std::vector<Loader::Slice> Loader::slices() const {
   return slices;
 }
 
-Result<void> Loader::read_matrices() {
-  const std::vector<Slice> slices = this->slices();
+// Bytes that a thread reads at a time.
+std::size_t Loader::largest_bytes(const std::vector<Slice>& slices) {
   std::size_t largest = 0;
   for (const Slice& slice : slices) {
     const PackedMatrix& matrix = *slice.pending->matrix;
     largest = std::max(largest, slice.rows * row_bytes(matrix.type, matrix.cols));
   }
+  return largest;
+}
+
+Result<void> Loader::read_matrices() {
+  const std::vector<Slice> slices = this->slices();
+  const std::size_t largest = largest_bytes(slices);
   RILL_ASSIGN(Buffer sources, Buffer::allocate(largest * steps_.threads()));
   steps_.expect(slices.size());
   return steps_.run(slices.size(), [&](std::size_t i, std::size_t thread) {
@@ -298,6 +314,12 @@ Result<void> Loader::write_cache(const std::filesystem::path& path, const Packed
   return {};
 }
 
+Result<WeightBytes> Loader::measure() {
+  RILL_TRY(name_tensors());
+  RILL_TRY(refuse_unknown_tensors());
+  return WeightBytes{matrix_bytes_ + vector_bytes(), largest_bytes(slices())};
+}
+
 Result<Weights> Loader::load(const std::filesystem::path& cache) {
   RILL_TRY(name_tensors());
   RILL_TRY(refuse_unknown_tensors());
@@ -323,6 +345,10 @@ Result<Weights> Loader::load(const std::filesystem::path& cache) {
 }
 
 }  // namespace
+
+Result<WeightBytes> measure_weights(const gguf::File& file, const Config& config, std::size_t vocabulary) {
+  return Loader(file, config, vocabulary, {}).measure();
+}
 
 Result<Weights> load_weights(const gguf::File& file, const Config& config, std::size_t vocabulary,
                              const std::filesystem::path& cache, const LoadControl& control) {

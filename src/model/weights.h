@@ -39,6 +39,13 @@ struct Weights {
   std::optional<Digest> digest;  // weights_digest, where it has cost nothing
 };
 
+struct WeightBytes {
+  std::size_t packed = 0;
+  std::size_t slice = 0;  // the most that a thread reads at a time in order to pack it
+};
+// Of load_weights, without the tensors' bytes being read. Its errors, as far as the tensor table shows them.
+Result<WeightBytes> measure_weights(const gguf::File& file, const Config& config, std::size_t vocabulary);
+
 // Reads and packs every tensor, in slices of about 1 MiB on all threads of the pool, or reads them packed from the
 // cache at `cache`, which is written where it does not serve (empty: none). Any tensor that the architecture does not
 // name is refused, so that none is dropped in silence. `vocabulary` is the number of tokens of the tokenizer.

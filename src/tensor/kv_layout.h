@@ -7,7 +7,7 @@
 
 namespace rill {
 
-inline constexpr std::size_t kTokensPerPage = 16;
+inline constexpr std::size_t kTokensPerPage = kKvPageTokens;
 inline constexpr std::size_t kTokensPerSpan = 256;  // one attention task
 inline constexpr std::size_t kPagesPerSpan = kTokensPerSpan / kTokensPerPage;
 
@@ -23,7 +23,7 @@ struct KvLayout {
 
   // Bytes of the keys of one head in one page; the same for values.
   std::size_t head_bytes() const {
-    return static_cast<std::size_t>(kv_bytes_per_token({1, 1, head_dim}, type)) / 2 * kTokensPerPage;
+    return static_cast<std::size_t>(kv_head_bytes(head_dim, type)) * kTokensPerPage;
   }
   std::size_t layer_bytes() const { return 2 * kv_heads * head_bytes(); }
   std::size_t stride() const { return head_stride != 0 ? head_stride : head_bytes(); }

@@ -22,6 +22,8 @@ class Bpe {
   Result<void> encode(const Vocabulary& vocabulary, std::string_view text, std::size_t begin, std::size_t end,
                       Unencodable unencodable, std::vector<Token>& tokens) const;
 
+  std::size_t memory_bytes() const noexcept { return merges_.capacity() * sizeof(Merge) + ranks_.memory_bytes(); }
+
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFF;
   struct Merge {

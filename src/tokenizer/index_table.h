@@ -16,6 +16,8 @@ class IndexTable {
 
   explicit IndexTable(std::size_t capacity = 0) : slots_(std::bit_ceil(2 * capacity)), mask_(slots_.size() - 1) {}
 
+  std::size_t memory_bytes() const noexcept { return slots_.size() * sizeof(Slot); }
+
   // Asks for the memory that an insert with `hash` will touch: filling a table waits for memory and for little else.
   void prefetch([[maybe_unused]] std::uint64_t hash) const {
 #ifdef __GNUC__

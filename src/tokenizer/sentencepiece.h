@@ -20,6 +20,8 @@ class SentencePiece {
   Result<void> encode(const Vocabulary& vocabulary, std::string_view text, std::size_t begin, std::size_t end,
                       bool space_prefix, Unencodable unencodable, std::vector<Token>& tokens) const;
 
+  std::size_t memory_bytes() const noexcept { return order_.capacity() * sizeof(order_[0]); }
+
  private:
   struct Merger;
   // Appends the tokens of a character that is no piece, or returns the index of its first byte without a token.

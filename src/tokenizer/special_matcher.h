@@ -42,6 +42,8 @@ class SpecialMatcher {
   // The token whose text is `text`, or kNoToken.
   Token find(const Vocabulary& vocabulary, std::string_view text) const noexcept;
 
+  std::size_t memory_bytes() const noexcept { return order_.capacity() * sizeof(Token); }
+
  private:
   std::optional<Match> match_at(const Vocabulary& vocabulary, std::string_view text, std::size_t begin,
                                 const ControlPolicy& policy) const;

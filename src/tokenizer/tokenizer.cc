@@ -141,6 +141,11 @@ Tokenizer::Tokenizer(std::shared_ptr<const tokenizer::State> state) : state_(std
 
 std::size_t Tokenizer::size() const noexcept { return state_->vocabulary.size(); }
 
+std::size_t Tokenizer::memory_bytes() const noexcept {
+  const std::size_t model = std::visit([](const auto& one) { return one.memory_bytes(); }, state_->model);
+  return sizeof(tokenizer::State) + state_->vocabulary.memory_bytes() + state_->special.memory_bytes() + model;
+}
+
 Result<std::vector<Token>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   return guarded([&]() -> Result<std::vector<Token>> {
     std::vector<Token> tokens;

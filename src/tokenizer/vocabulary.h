@@ -68,6 +68,10 @@ class Vocabulary {
   // Tokens that have the bytes of a token with a lower id: decoded, never encoded.
   std::size_t duplicates() const noexcept { return duplicates_; }
 
+  std::size_t memory_bytes() const noexcept {
+    return strings_.memory_bytes() + kinds_.capacity() * sizeof(TokenKind) + pieces_.memory_bytes();
+  }
+
  private:
   void index_pieces(bool is_bpe);
 
