@@ -30,6 +30,11 @@ FILES = {
         "decode": {"0": [4, 4, 4], "1": [2, 3, 4]}, "prefill": {"0": [8], "1": [2]}}},
     "load": {"model": "m", "sides": {"rill": [{"seconds": 0.02, "peak_bytes": 1}],
                                      "peer": [{"seconds": 0.5, "peak_bytes": 2}]}},
+    "tail_latency": {"model": "m", "threads": 2, "decodes": 8, "prompt": 1500, "quiet_ms": 10, "target_ms": 30,
+                     "budgeted": {"ttft_ms": 90, "steps": [[40, 40, 256], [80, 40, 256], [90, 10, 0]]},
+                     "whole": {"ttft_ms": 400, "steps": [[400, 400, 1500], [410, 10, 0], [420, 10, 0]]}},
+    "batch_curve": {"model": "m", "threads": 2, "rows": [
+        {"batch": n, "tokens_per_second": 100 * n, "p50_ms": 10, "p99_ms": 10 + n} for n in (1, 2, 4)]},
     "kv_cache": {"model": "m", "threads": 2, "with": side(list(range(1, 301))),
                  "without": side([n * (n + 1) / 2 for n in range(1, 301)])},
 }
@@ -84,6 +89,22 @@ class Plot(unittest.TestCase):
         (_, z0), (_, z1) = curves[5][-20], curves[5][-1]
         self.assertTrue(math.isclose((z0 - z1) / (y0 - y1), 1.5, rel_tol=0.02))  # on logarithmic axes: powers 3 and 2
         self.assertLess(x0, x1)
+
+    def test_tail_latency_draws_both_ways_and_the_target(self):
+        curves = self.curves(self.draw("tail_latency")["tail_latency"])
+        self.assertEqual(3, len(curves))  # the cut prompt twice
+        worst = [max(y for _, y in curve) - min(y for _, y in curve) for curve in curves[:2]]
+        self.assertAlmostEqual(worst[1] / worst[0], (400 - 10) / (40 - 10), delta=0.3)
+        texts = [text.text for text in self.draw("tail_latency")["tail_latency"].iter(SVG + "text")]
+        self.assertIn("twice the target: 60 ms", texts)
+
+    def test_batch_curve_draws_throughput_and_the_tail(self):
+        curves = self.curves(self.draw("batch_curve")["batch_curve"])
+        self.assertEqual(3, len(curves))
+        (x0, y0), (x1, y1), (x2, y2) = curves[0]
+        self.assertAlmostEqual((y0 - y2) / (y0 - y1), 3, delta=0.05)  # pixels down are values up
+        self.assertAlmostEqual(curves[1][0][1], curves[1][2][1], delta=0.2)
+        self.assertGreater(curves[2][0][1], curves[2][2][1])
 
     def test_an_unknown_file_is_refused(self):
         with self.assertRaises(subprocess.CalledProcessError):
