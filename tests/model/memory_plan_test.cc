@@ -123,14 +123,19 @@ TEST_P(OfModel, KeysAndValuesAreThoseOfASession) {
   }
 }
 
+ErrorCode code_of(const Result<ModelMemory>& memory) {
+  EXPECT_FALSE(memory);
+  return memory ? ErrorCode{} : memory.error().code;
+}
+
 TEST_P(OfModel, WhatCannotBeLoadedCannotBePlanned) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(source_->size()));
   ASSERT_TRUE(source_->read(0, bytes));
-  bytes.resize(bytes.size() - 1);
-  EXPECT_EQ(model_memory(own_buffer(bytes).value()).error().code, ErrorCode::file_truncated);
-  EXPECT_EQ(model_memory(ByteSourcePtr()).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(model_memory(source_, -1).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(model_memory("no such file.gguf").error().code, ErrorCode::not_found);
+  bytes.resize(bytes.size() / 2);
+  EXPECT_EQ(code_of(model_memory(own_buffer(bytes).value())), ErrorCode::file_truncated);
+  EXPECT_EQ(code_of(model_memory(ByteSourcePtr())), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(model_memory(source_, -1)), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(model_memory("no such file.gguf")), ErrorCode::not_found);
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, OfModel, testing::Values("llama", "gemma3"));
