@@ -5,9 +5,10 @@ find_package(Threads REQUIRED)
 
 add_library(rill_dependencies INTERFACE)
 
-# rill_header_only(NAME header repository tag subdirectory): finds `header`, or fetches the repository for its headers alone.
-function(rill_header_only name header repository tag subdirectory)
-  find_path(RILL_${name}_INCLUDE_DIR ${header})
+# rill_find_header(NAME header repository tag subdirectory): RILL_NAME_INCLUDE_DIR is where `header` is, installed or fetched;
+# of the repository nothing but its headers is used.
+function(rill_find_header name header repository tag subdirectory)
+  find_path(RILL_${name}_INCLUDE_DIR ${header} PATH_SUFFIXES eigen3)
   if(NOT RILL_${name}_INCLUDE_DIR)
     # A SOURCE_SUBDIR without a list file: nothing of the project is built.
     FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} SOURCE_SUBDIR headers-only)
@@ -16,6 +17,11 @@ function(rill_header_only name header repository tag subdirectory)
     set(RILL_${name}_INCLUDE_DIR "${${lower}_SOURCE_DIR}/${subdirectory}" CACHE PATH "Where ${header} is" FORCE)
   endif()
   mark_as_advanced(RILL_${name}_INCLUDE_DIR)
+endfunction()
+
+# The same, for every source.
+function(rill_header_only name)
+  rill_find_header(${name} ${ARGN})
   target_include_directories(rill_dependencies SYSTEM INTERFACE ${RILL_${name}_INCLUDE_DIR})
 endfunction()
 
@@ -23,6 +29,7 @@ rill_header_only(FMT fmt/format.h https://github.com/fmtlib/fmt.git 9.1.0 includ
 rill_header_only(HIGHWAY hwy/highway.h https://github.com/google/highway.git 1.0.7 .)  # dispatch is ours: no libhwy
 rill_header_only(JSON nlohmann/json.hpp https://github.com/nlohmann/json.git v3.11.2 include)
 rill_header_only(XXHASH xxhash.h https://github.com/Cyan4973/xxHash.git v0.8.1 .)
+rill_find_header(EIGEN Eigen/Core https://gitlab.com/libeigen/eigen.git 3.4.0 .)
 
 # utf8proc: the one library that an installed static rill still needs.
 function(rill_fetch_utf8proc)

@@ -73,6 +73,7 @@ class RILL_EXPORT SamplerChain {
   void reset();
   SamplerChain clone() const { return *this; }
   // From the next sample() on: clones of one chain with different indices draw differently.
+  std::uint32_t completion_index() const { return options_.completion_index; }
   void set_completion_index(std::uint32_t index) { options_.completion_index = index; }
 
   // What the masks allowed in the last sample(): every token where there are none, and no vocabulary at all before the

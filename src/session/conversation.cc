@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "session/generation_state.h"
+#include "session/prompt.h"
 #include "session/session_state.h"
 
 namespace rill {
@@ -78,15 +79,7 @@ void Conversation::State::settle() {
 }
 
 Result<RenderedPrompt> Conversation::State::render() const {
-  RenderOptions render_options = options.render;
-  const Tokenizer& tokenizer = session.model().tokenizer();
-  if (render_options.bos_token.empty() && tokenizer.bos()) {
-    render_options.bos_token = tokenizer.token_bytes(*tokenizer.bos());
-  }
-  if (render_options.eos_token.empty() && tokenizer.eos()) {
-    render_options.eos_token = tokenizer.token_bytes(*tokenizer.eos());
-  }
-  return chat_template->render(messages, render_options);
+  return chat_template->render(messages, session::with_special_tokens(options.render, session.model().tokenizer()));
 }
 
 Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedPrompt& prompt) const {

@@ -62,6 +62,7 @@ class SessionState {
   // Appends `token` with what the last append has already computed, if it is the next of that append's drafts and
   // nothing else came in between: just as an append of it with Keep::last.
   bool advance(Token token);
+  bool has_drafts() const { return !drafts_.empty(); }
   void drop_drafts() noexcept;  // and their memory
 
   Result<void> truncate(std::size_t length, bool refill);

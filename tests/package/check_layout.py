@@ -22,8 +22,8 @@ ALLOWED = {
     "kv": ["tensor", "base"],
     "model": ["kernels", "kv", "gguf", "tokenizer"],
     "grammar": ["tokenizer", "base"],
-    "schedule": ["model", "kv", "grammar", "sampling"],
-    "session": ["schedule", "model", "chat", "grammar", "sampling"],
+    "session": ["model", "chat", "grammar", "sampling"],
+    "schedule": ["session"],
 }
 THIRD_PARTY = {  # the layers that may include what from outside; fmt and xxhash serve all of them
     "utf8proc.h": {"tokenizer", "chat", "grammar"},

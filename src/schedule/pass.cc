@@ -1,0 +1,274 @@
+// What a step of the scheduler computes, and what follows from it.
+#include <algorithm>
+
+#include "base/error.h"
+#include "schedule/engine.h"
+
+namespace rill::schedule {
+namespace {
+
+using session::GenerationState;
+using session::SessionState;
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+// Decodes first. Who cannot go on ends here.
+void Engine::plan() {
+  plan_decodes();
+  plan_prompts();
+  batch_ = items_.size();
+}
+
+void Engine::plan_decodes() {
+  for (const SequencePtr& sequence : running_) {
+    const Result<bool> room = guarded([&] { return sequence->generation->make_room(); });
+    if (!room) {
+      fail(*sequence, room.error());
+    } else if (!*room) {
+      finish(*sequence, FinishReason::context_full);
+    } else if (sequence->begun() && sequence->generation->missing().size() <= 1) {
+      items_.push_back({.sequence = sequence.get(), .count = sequence->generation->missing().size(), .decode = true});
+    }
+  }
+  const std::size_t spare = items_.empty() ? 0 : kDraftRows / items_.size();
+  for (Item& item : items_) {
+    if (spare > 1 && item.count == 1) {
+      const auto drafts = guarded([&] { return item.sequence->generation->draft(spare - 1); });
+      if (drafts) item.drafts = *drafts;
+    }
+    const std::size_t rows = item.count + item.drafts.size();
+    pass_.decode_rows += rows;
+    pass_.head_rows += rows;
+    pass_.attended += attended_by(item.sequence->session().tokens().size(), rows);
+  }
+}
+
+void Engine::plan_prompts() {
+  std::vector<Sequence*> sequences;
+  for (const SequencePtr& sequence : running_) {
+    if (sequence->generation == nullptr) continue;
+    if (!sequence->begun() || sequence->generation->missing().size() > 1) sequences.push_back(sequence.get());
+  }
+  if (sequences.empty()) return;
+  std::optional<Duration> budget = options_.tpot_target;
+  if (options_.ttft_target) {
+    const auto late = [&](const Sequence* sequence) {
+      const PassShape rest{0, sequence->generation->missing().size(), 1, 0};
+      return since_submit(*sequence) + cost(rest) > *options_.ttft_target;
+    };
+    const auto first = [&](const Sequence* a, const Sequence* b) {
+      return a->priority != b->priority ? a->priority > b->priority : late(a) && !late(b);
+    };
+    std::stable_sort(sequences.begin(), sequences.end(), first);
+    if (budget && late(sequences.front())) *budget += *budget / 2;
+  }
+  std::vector<PendingPrompt> prompts;
+  for (const Sequence* sequence : sequences) {
+    prompts.push_back({sequence->session().tokens().size(), sequence->generation->missing().size()});
+  }
+  const auto counts = plan_prefill(pass_, prompts, options_.prefill_chunk, budget,
+                                   [this](const PassShape& pass) { return cost(pass); });
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    // With nothing missing, a step before this one broke off behind the pass.
+    if (counts[i] == 0 && prompts[i].missing != 0) continue;
+    items_.push_back({.sequence = sequences[i], .count = counts[i]});
+    pass_ = with_prefill(pass_, prompts[i], counts[i]);
+  }
+}
+
+void Engine::compute() {
+  std::vector<std::span<Item>> groups = {items_};
+  while (!groups.empty()) {
+    const std::span<Item> group = groups.back();
+    groups.pop_back();
+    if (group.empty()) continue;
+    const Result<void> done = compute_together(group);
+    if (done || done.error().code == ErrorCode::cancelled) continue;
+    // One of them is at fault. All were rolled back: they are tried again without each other.
+    if (group.size() > 1) {
+      groups.push_back(group.subspan(group.size() / 2));
+      groups.push_back(group.first(group.size() / 2));
+    } else if (!group[0].drafts.empty()) {
+      group[0].drafts = {};  // a guess, which the answer never comes to, may be at fault
+      groups.push_back(group);
+    } else {
+      fail(*group[0].sequence, done.error());
+    }
+  }
+}
+
+// All or nothing.
+Result<void> Engine::compute_together(std::span<Item> items) {
+  const Keep last{Keep::Mode::last}, none{Keep::Mode::positions};
+  std::vector<SessionState::Append> appends;
+  for (const Item& item : items) {
+    const auto missing = item.sequence->generation->missing();
+    if (item.count == 0) continue;
+    appends.push_back({&item.sequence->session(), missing.first(item.count),
+                       item.count == missing.size() ? &last : &none, item.drafts});
+  }
+  const auto unwanted = [&] {
+    return std::all_of(items.begin(), items.end(), [](const Item& item) { return item.sequence->unwanted(); });
+  };
+  const Duration before = now();
+  if (!appends.empty()) {
+    RILL_TRY(guarded([&] { return SessionState::append(appends, forward_, StopToken(unwanted), {}); }));
+  }
+  const Duration took = now() - before;
+  for (Item& item : items) {
+    item.took = took;
+    item.computed = true;
+    account(item);
+  }
+  return {};
+}
+
+void Engine::account(const Item& item) {
+  Sequence& sequence = *item.sequence;
+  GenerationState& generation = *sequence.generation;
+  Timings& timings = generation.timings();
+  (sequence.begun() ? timings.decode : timings.prefill) += item.took;
+  if (item.decode) {
+    if (item.count > 0) ++timings.decode_passes;
+    timings.drafted_tokens += item.drafts.size();
+    ++report_.decoded;
+    return;
+  }
+  report_.prefilled += item.count;
+  if (!sequence.begun()) timings.prefilled_tokens += item.count;
+  sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
+    (sequence.begun() ? book.counts().recomputed_tokens : book.counts().prefilled_tokens) += item.count;
+    if (!sequence.begun() && generation.missing().empty()) book.enter(Phase::first_sample, since_submit(sequence));
+  });
+  if (const auto& progress = generation.options().prefill_progress; progress && !sequence.begun()) {
+    const std::size_t total = generation.tokens().size();
+    const auto told = guarded([&]() -> Result<void> {
+      progress(total - generation.missing().size(), total);
+      return {};
+    });
+    if (!told) fail(sequence, told.error());
+  }
+}
+
+// Logits of one pass over the head, and a token for each sequence that is complete.
+void Engine::choose() {
+  struct Row {
+    Sequence* sequence;
+    std::size_t place;  // in head_; none with drafts, whose logits the session keeps
+  };
+  std::vector<Row> rows;
+  head_.clear();
+  const auto add = [&](Sequence& sequence) {
+    rows.push_back({&sequence, head_.add(sequence.session().kept_hidden(0), sequence.reads_all)});
+  };
+  for (const Item& item : items_) {
+    Sequence& sequence = *item.sequence;
+    if (!item.computed || sequence.generation == nullptr || !sequence.generation->missing().empty()) continue;
+    const std::size_t first = running_.size();
+    if (!sequence.followers.empty()) split(sequence);
+    add(sequence);
+    for (std::size_t i = first; i < running_.size(); ++i) add(*running_[i]);
+  }
+  for (const Row& row : rows) {
+    const SessionState& session = row.sequence->session();
+    if (session.has_drafts()) {
+      choose_next(*row.sequence, session::HeldLogits(session, 0));
+    } else {
+      const BatchRow logits(head_, row.place, session.kept_position(0) + 1);
+      choose_next(*row.sequence, logits);
+      row.sequence->reads_all = logits.asked_for_all();
+    }
+  }
+  std::sort(running_.begin(), running_.end(),
+            [](const SequencePtr& a, const SequencePtr& b) { return a->before(*b); });
+}
+
+// The prompt is computed: the other answers begin, on the same pages.
+void Engine::split(Sequence& first) {
+  for (SequencePtr& follower : first.followers) {
+    (void)follower->generation->make_room();  // drops what was dropped of the first one's prompt
+    follower->session().share(first.session());
+    Timings& timings = follower->generation->timings();
+    timings.reused_tokens = timings.prompt_tokens;
+    follower->ticket->change_ledger(follower->completion, [&](LedgerBook& book) {
+      book.counts().reused_tokens = timings.prompt_tokens;
+      book.enter(Phase::first_sample, since_submit(*follower));
+    });
+    running_.push_back(std::move(follower));
+  }
+  first.followers.clear();
+}
+
+void Engine::choose_next(Sequence& sequence, const LogitsSource& logits) {
+  GenerationState& generation = *sequence.generation;
+  take_token(sequence, logits);
+  while (!generation.ended() && generation.advance()) {  // what was guessed rightly
+    take_token(sequence, session::HeldLogits(sequence.session(), 0));
+  }
+  if (generation.ended()) end(sequence);
+}
+
+void Engine::take_token(Sequence& sequence, const LogitsSource& logits) {
+  GenerationState& generation = *sequence.generation;
+  const Timings& timings = generation.so_far().timings;
+  const std::size_t before = timings.token_times.size();
+  auto chunk = generation.sample(logits);
+  if (timings.token_times.size() > before) {
+    ++report_.generated;
+    const std::uint64_t bytes_read = model_->info().weight_bytes + sequence.session().kv_bytes();
+    sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
+      book.count_token(timings.token_times.back(), batch_, bytes_read);
+      book.counts().sampling = timings.sampling;
+      book.counts().head = timings.head;
+    });
+  }
+  deliver(sequence, std::move(chunk));
+}
+
+void Engine::deliver(Sequence& sequence, std::optional<Chunk> chunk) {
+  if (chunk) sequence.ticket->push(sequence.completion, *std::move(chunk));
+  to_signal_.push_back(sequence.ticket);
+}
+
+void Engine::finish(Sequence& sequence, FinishReason reason) {
+  for (const SequencePtr& follower : sequence.followers) finish(*follower, reason);
+  deliver(sequence, sequence.generation->finish(reason));
+  end(sequence);
+}
+
+void Engine::fail(Sequence& sequence, const Error& error) {
+  for (const SequencePtr& follower : sequence.followers) fail(*follower, error);
+  sequence.generation->fail(error);
+  to_signal_.push_back(sequence.ticket);
+  end(sequence);
+}
+
+// What the answer held is free before anybody hears of its end.
+void Engine::end(Sequence& sequence) {
+  auto result = sequence.generation->result();
+  sequence.generation.reset();
+  const Duration time = since_submit(sequence);
+  std::optional<Duration> ttft, tpot;
+  sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
+    book.enter(Phase::ended, time);
+    ttft = book.ledger().ttft;
+    tpot = book.ledger().tpot;
+  });
+  ++report_.finished;
+  {
+    const std::lock_guard lock(mutex_);
+    ++metrics_.finished;
+    if (!result) ++metrics_.failed;
+    const auto stopped = [](FinishReason reason) {
+      return reason == FinishReason::cancelled || reason == FinishReason::deadline;
+    };
+    if (result && stopped(result->finish_reason)) ++metrics_.cancelled;
+    if (ttft) metrics_.ttft.add(seconds(*ttft));
+    if (tpot) metrics_.tpot.add(seconds(*tpot));
+  }
+  sequence.ticket->end(sequence.completion, std::move(result));
+}
+
+}  // namespace rill::schedule
