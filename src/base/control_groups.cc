@@ -3,17 +3,19 @@
 #include <fstream>
 #include <string>
 
+#include "base/format.h"
+
 namespace rill {
 
 std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root, std::string_view controller) {
   std::vector<std::filesystem::path> groups;
-  const std::string wanted = "," + std::string(controller) + ",";
+  const std::string wanted = format(",{},", controller);
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "id:controllers:/path"
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = format(",{},", line.substr(first + 1, second - first - 1));
     const bool version_2 = controllers == ",,";
     if (!version_2 && controllers.find(wanted) == std::string::npos) continue;
     const std::filesystem::path mount = version_2 ? root / "sys/fs/cgroup" : root / "sys/fs/cgroup" / controller;

@@ -68,7 +68,7 @@ std::string real_digits(double magnitude, const Spec& spec) {
 
 std::string with_commas(std::string digits) {
   const std::size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  for (std::size_t i = whole; i > 3; i -= 3) digits.insert(i - 3, ",");
+  for (std::size_t i = whole; i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 
@@ -384,6 +384,36 @@ class BraceFormatter {
   std::size_t next_ = 0;
 };
 
+// What a directive of strftime stands for in the C locale.
+std::string time_field(char directive, bool padded, const std::tm& time) {
+  static constexpr std::array<const char*, 7> kDays{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                                    "Thursday", "Friday", "Saturday"};
+  static constexpr std::array<const char*, 12> kMonths{"January",   "February", "March",    "April",
+                                                       "May",       "June",     "July",     "August",
+                                                       "September", "October",  "November", "December"};
+  const std::string day = kDays[static_cast<std::size_t>(std::clamp(time.tm_wday, 0, 6))];
+  const std::string month = kMonths[static_cast<std::size_t>(std::clamp(time.tm_mon, 0, 11))];
+  const auto number = [padded](int value) { return padded ? format("{:02}", value) : format("{}", value); };
+  switch (directive) {
+    case 'a': return day.substr(0, 3);
+    case 'A': return day;
+    case 'b': return month.substr(0, 3);
+    case 'B': return month;
+    case 'd': return number(time.tm_mday);
+    case 'H': return number(time.tm_hour);
+    case 'I': return number(time.tm_hour % 12 == 0 ? 12 : time.tm_hour % 12);
+    case 'j': return padded ? format("{:03}", time.tm_yday + 1) : format("{}", time.tm_yday + 1);
+    case 'm': return number(time.tm_mon + 1);
+    case 'M': return number(time.tm_min);
+    case 'p': return time.tm_hour < 12 ? "AM" : "PM";
+    case 'S': return number(time.tm_sec);
+    case 'y': return number(time.tm_year % 100);
+    case 'Y': return format("{}", time.tm_year + 1900);
+    case '%': return "%";
+    default: fail(ErrorCode::unsupported, "the strftime directive '%{}' is unsupported", directive);
+  }
+}
+
 }  // namespace
 
 Value percent_format(Runtime& runtime, const Text& format, const Args& args) {
@@ -394,21 +424,9 @@ Value brace_format(Runtime& runtime, const Text& format, const Args& args) {
   return BraceFormatter(runtime, format, args).run();
 }
 
-// strftime in the C locale.
 Value strftime_now(Runtime& runtime, const Value&, const Params& params) {
-  static constexpr std::array<const char*, 7> kDays{"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                                    "Thursday", "Friday", "Saturday"};
-  static constexpr std::array<const char*, 12> kMonths{"January",   "February", "March",    "April",
-                                                       "May",       "June",     "July",     "August",
-                                                       "September", "October",  "November", "December"};
   const std::tm now = runtime.clock()();
   const Text& format = params.text(0);
-  const std::string_view day = kDays[static_cast<std::size_t>(std::clamp(now.tm_wday, 0, 6))];
-  const std::string_view month = kMonths[static_cast<std::size_t>(std::clamp(now.tm_mon, 0, 11))];
-  const int hour12 = now.tm_hour % 12 == 0 ? 12 : now.tm_hour % 12;
-  const auto number = [](int value, bool padded) {
-    return padded ? rill::format("{:02}", value) : rill::format("{}", value);
-  };
   Builder out(runtime.budget());
   for (std::size_t i = 0; i < format.bytes.size(); ++i) {
     if (format.bytes[i] != '%') {
@@ -418,26 +436,7 @@ Value strftime_now(Runtime& runtime, const Value&, const Params& params) {
     const bool padded = i + 1 >= format.bytes.size() || format.bytes[i + 1] != '-';
     i += padded ? 1 : 2;
     if (i >= format.bytes.size()) fail(ErrorCode::malformed, "incomplete strftime format");
-    std::string text;
-    switch (format.bytes[i]) {
-      case 'a': text = day.substr(0, 3); break;
-      case 'A': text = day; break;
-      case 'b': text = month.substr(0, 3); break;
-      case 'B': text = month; break;
-      case 'd': text = number(now.tm_mday, padded); break;
-      case 'H': text = number(now.tm_hour, padded); break;
-      case 'I': text = number(hour12, padded); break;
-      case 'j': text = padded ? rill::format("{:03}", now.tm_yday + 1) : rill::format("{}", now.tm_yday + 1); break;
-      case 'm': text = number(now.tm_mon + 1, padded); break;
-      case 'M': text = number(now.tm_min, padded); break;
-      case 'p': text = now.tm_hour < 12 ? "AM" : "PM"; break;
-      case 'S': text = number(now.tm_sec, padded); break;
-      case 'y': text = number(now.tm_year % 100, padded); break;
-      case 'Y': text = rill::format("{}", now.tm_year + 1900); break;
-      case '%': text = "%"; break;
-      default: fail(ErrorCode::unsupported, "the strftime directive '%{}' is unsupported", format.bytes[i]);
-    }
-    out.add(text);
+    out.add(time_field(format.bytes[i], padded, now));
   }
   return runtime.heap().string(out.take());
 }

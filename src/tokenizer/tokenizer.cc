@@ -13,10 +13,12 @@
 namespace rill {
 namespace tokenizer {
 
+using EncodingModel = std::variant<Bpe, SentencePiece>;
+
 struct State {
   Vocabulary vocabulary;
   SpecialMatcher special;
-  std::variant<Bpe, SentencePiece> model;
+  EncodingModel model;
   std::optional<Token> bos, eos;
   bool add_bos, add_eos, add_space_prefix;
   std::vector<Token> end_tokens;
@@ -72,6 +74,12 @@ Result<void> check_untrusted(std::span<const ByteRange> untrusted, std::size_t s
   return {};
 }
 
+Result<EncodingModel> build_model(const Vocabulary& vocabulary, const VocabularyData& data) {
+  if (data.algorithm != Algorithm::byte_level_bpe) return EncodingModel(SentencePiece(data));
+  RILL_ASSIGN(Bpe bpe, Bpe::build(vocabulary, data));
+  return EncodingModel(std::move(bpe));
+}
+
 }  // namespace
 
 Result<Tokenizer> create(const VocabularyData& data, const LogSink& log) {
@@ -79,11 +87,8 @@ Result<Tokenizer> create(const VocabularyData& data, const LogSink& log) {
   RILL_ASSIGN(SpecialMatcher special, SpecialMatcher::build(vocabulary));
   if (data.add_bos && !data.bos) return make_error(ErrorCode::malformed, "the file adds a BOS token but names none");
   if (data.add_eos && !data.eos) return make_error(ErrorCode::malformed, "the file adds an EOS token but names none");
-  std::variant<Bpe, SentencePiece> model = SentencePiece(data);
   const bool is_bpe = data.algorithm == Algorithm::byte_level_bpe;
-  if (is_bpe) {
-    RILL_ASSIGN(model, Bpe::build(vocabulary, data));
-  }
+  RILL_ASSIGN(EncodingModel model, build_model(vocabulary, data));
   if (log && vocabulary.duplicates() > 0) {
     log(LogLevel::warning,
         format("{} tokens have the text of a token with a lower id, which is the one that encoding uses",
