@@ -87,8 +87,7 @@ Quads file_quads(ElementType type, const PackedLayout& layout, Bytes block, std:
 // 6-bit scale and minimum of sub-block j in the 12 bytes of a Q4_K or Q5_K block.
 std::array<unsigned, 2> file_scale_minimum(Bytes packed, std::size_t j) {
   if (j < 4) return {packed[j] & 63u, packed[j + 4] & 63u};
-  return {(packed[j + 4] & 15u) | packed[j - 4] >> 6 << 4,
-          static_cast<unsigned>(packed[j + 4] >> 4 | packed[j] >> 6 << 4)};
+  return {(packed[j + 4] & 15u) | (packed[j - 4] & 192u) >> 2, (packed[j + 4] & 240u) >> 4 | (packed[j] & 192u) >> 2};
 }
 
 void write_header(ElementType type, const PackedLayout& layout, Bytes source, std::size_t row, std::uint8_t* block) {
