@@ -105,7 +105,8 @@ void Bpe::push_pair(Scratch& scratch, std::uint32_t left) const {
 
 // Merges the pair of the lowest rank, the leftmost of equals, until no pair has one.
 void Bpe::merge(Scratch& scratch) const {
-  auto& [bytes, symbols, heap] = scratch;
+  std::vector<Symbol>& symbols = scratch.symbols;
+  std::vector<std::uint64_t>& heap = scratch.heap;
   heap.clear();
   for (std::uint32_t index = 0; index + 1 < symbols.size(); ++index) push_pair(scratch, index);
   std::make_heap(heap.begin(), heap.end(), std::greater<>());
