@@ -11,6 +11,7 @@
 #include "rill/generation.h"
 #include "rill/json.h"
 #include "rill/kv_plan.h"
+#include "rill/kv_pool.h"
 #include "rill/ledger.h"
 #include "rill/log.h"
 #include "rill/logits.h"

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "rill/embedding.h"
 #include "rill/generation.h"
 #include "rill/kv_plan.h"
+#include "rill/kv_pool.h"
 #include "rill/logits.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
@@ -33,6 +35,9 @@ struct SessionOptions {
   std::size_t prefill_chunk = 256;    // most rows of one forward pass; bounds scratch memory and the answer to a stop
   std::size_t rollback_reserve = 64;  // tokens that truncate can always take back from sliding-window layers
   Clock clock = steady_now;
+  // Where keys and values are kept, with other sessions of the model; null: in memory of the session's own, without limit.
+  // invalid_argument: it is another model's, or its kv_type is another.
+  std::shared_ptr<KvPool> kv_pool = nullptr;
 };
 
 // Which of the tokens fed keep their hidden state, from which logits() are computed.
@@ -99,6 +104,7 @@ class RILL_EXPORT Session {
 
   // Appends tokens: computes their keys, values and hidden states. All or nothing: on error or stop the session is as
   // it was. invalid_argument: no tokens, or an id outside the vocabulary. context_full: more than context_left().
+  // resource_exhausted: the kv_pool has no room.
   Result<void> feed(std::span<const Token> tokens, const FeedOptions& options = {});
   Result<void> feed(Token token);
 

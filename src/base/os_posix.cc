@@ -121,6 +121,12 @@ void advise_huge_pages([[maybe_unused]] void* address, [[maybe_unused]] std::siz
 #endif
 }
 
+void advise_small_pages([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(MADV_NOHUGEPAGE)
+  (void)::madvise(address, bytes, MADV_NOHUGEPAGE);
+#endif
+}
+
 }  // namespace rill::os
 
 #endif  // !_WIN32

@@ -1,30 +1,50 @@
 #include "kv/page_pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
-#include <utility>
 
 #include "base/error.h"
+#include "base/os.h"
 
 namespace rill::kv {
-
-// Memory for several pages of one group.
-struct Slab {
-  Buffer memory;
-  std::unique_ptr<Page[]> pages;
-  std::size_t count = 0;
-  std::size_t used = 0;
-};
-
 namespace {
 
 // Four huge pages: enough to be backed by them, little enough to be no burden where a few pages are used.
 constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
-// Pages of large models are larger than that allows; a span of attention should still lie in one run.
-constexpr std::size_t kMinSlabPages = kPagesPerSpan;
+// Of one head in a run. Longer ones are not read faster, and make sequences hold more than they use.
+constexpr std::size_t kRunBytes = std::size_t{192} << 10;
+constexpr std::size_t kMinRunPages = kPagesPerSpan;  // a span of attention should lie in one run
+constexpr std::size_t kMaxRunPages = 64;             // bits of Run::free
+
+constexpr std::uint64_t low_bits(std::size_t count) {
+  return count < 64 ? (std::uint64_t{1} << count) - 1 : ~std::uint64_t{0};
+}
+
+std::size_t choose_pages_per_run(const LayerGroup& group, std::size_t pages) {
+  const std::size_t by_head = std::clamp(kRunBytes / group.layout.head_bytes(), kMinRunPages, kMaxRunPages);
+  return std::min(pages, std::clamp(kSlabBytes / group.page_bytes(), kMinRunPages, by_head));
+}
 
 }  // namespace
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : pool_(std::move(other.pool_)), limit_(std::exchange(other.limit_, 0)), drawn_(std::exchange(other.drawn_, 0)) {}
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(limit_, other.limit_);
+  std::swap(drawn_, other.drawn_);
+  return *this;
+}
+
+void Reservation::shrink(std::size_t pages) noexcept {
+  if (pool_ == nullptr || pages >= this->pages()) return;
+  const std::lock_guard lock(pool_->mutex_);
+  pool_->reserved_ -= this->pages() - pages;
+  limit_ = drawn_ + pages;
+}
 
 Result<std::shared_ptr<PagePool>> PagePool::create(std::vector<LayerGroup> groups, std::uint64_t budget_bytes) {
   if (groups.empty()) return make_error(ErrorCode::invalid_argument, "a KV pool needs at least one group of layers");
@@ -38,6 +58,15 @@ Result<std::shared_ptr<PagePool>> PagePool::create(std::vector<LayerGroup> group
       return make_error(ErrorCode::invalid_argument, "KV layer group {} is empty: {} layers, {} KV heads of {}", i,
                         groups[i].layers, layout.kv_heads, layout.head_dim);
     }
+    const KvLayout& first = groups[0].layout;
+    if (groups[i].layers != groups[0].layers || layout.type != first.type || layout.kv_heads != first.kv_heads ||
+        layout.head_dim != first.head_dim) {
+      return make_error(ErrorCode::invalid_argument, "KV layer groups 0 and {} need pages of different shapes", i);
+    }
+  }
+  if (budget_bytes < groups[0].page_bytes()) {
+    return make_error(ErrorCode::invalid_argument, "a KV budget of {} bytes has no room for one page of {}",
+                      budget_bytes, groups[0].page_bytes());
   }
   return guarded([&]() -> Result<std::shared_ptr<PagePool>> {
     return std::shared_ptr<PagePool>(new PagePool(std::move(groups), budget_bytes));
@@ -45,119 +74,236 @@ Result<std::shared_ptr<PagePool>> PagePool::create(std::vector<LayerGroup> group
 }
 
 PagePool::PagePool(std::vector<LayerGroup> groups, std::uint64_t budget_bytes)
-    : groups_(std::move(groups)), budget_bytes_(budget_bytes), state_(groups_.size()) {
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    LayerGroup& group = groups_[i];
-    const std::uint64_t affordable = std::max<std::uint64_t>(1, budget_bytes / group.page_bytes());
-    const std::size_t wanted = std::max(kSlabBytes / group.page_bytes(), kMinSlabPages);
-    state_[i].pages_per_slab = static_cast<std::size_t>(std::min<std::uint64_t>(affordable, wanted));
-    group.layout.head_stride = state_[i].pages_per_slab * group.layout.head_bytes();
-  }
+    : groups_(std::move(groups)), budget_bytes_(budget_bytes) {
+  capacity_ = static_cast<std::size_t>(
+      std::min<std::uint64_t>(budget_bytes / page_bytes(), std::numeric_limits<std::size_t>::max()));
+  pages_per_run_ = choose_pages_per_run(groups_[0], capacity_);
+  runs_per_slab_ = std::max<std::size_t>(1, kSlabBytes / (pages_per_run_ * page_bytes()));
+  for (LayerGroup& group : groups_) group.layout.head_stride = pages_per_run_ * group.layout.head_bytes();
 }
 
 PagePool::~PagePool() = default;
 
-Result<Page*> PagePool::acquire(std::size_t group) {
-  const std::uint64_t bytes = groups_[group].page_bytes();
-  const std::lock_guard lock(mutex_);
-  if (used_bytes_ + bytes > budget_bytes_) {
-    return make_error(ErrorCode::resource_exhausted,
-                      "KV pages: {} more bytes are needed (16 tokens of layer group {}), and {} of {} are in use",
-                      bytes, group, used_bytes_, budget_bytes_);
-  }
-  Group& state = state_[group];
-  if (state.free == nullptr) RILL_TRY(add_slab(group));
-  Page* const page = std::exchange(state.free, state.free->next_free);
-  page->references.store(1, std::memory_order_relaxed);
-  ++page->slab->used;
-  ++state.used_pages;
-  used_bytes_ += bytes;
-  return page;
+Error PagePool::exhausted(std::size_t pages) const {
+  return make_error(ErrorCode::resource_exhausted,
+                    "KV pages: {} more of {} bytes are needed, and of {} for which the budget of {} bytes has room {} are in "
+                    "use and {} reserved",
+                    pages, page_bytes(), capacity_, budget_bytes_, used_, charged_ - used_ + reserved_);
 }
 
-void PagePool::release(Page& page) noexcept {
-  if (page.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+// How much of the budget the page takes. Mostly all holders keep it until they end, so that one charge serves them. But a page
+// of a window each drops when it has moved on, and one that was shared while its holder wrote to it each but the last copies:
+// then it needs another. To those who were promised their pages such a page counts as their own.
+std::size_t PagePool::charges(const Page& page) const noexcept {
+  const std::uint32_t holders = page.references.load(std::memory_order_relaxed) - page.cached;
+  if (groups_[page.group].window == 0 && !page.apart) return holders > 0 ? 1 : 0;
+  return page.promised + (holders > page.promised ? 1 : 0);
+}
+
+Result<void> PagePool::charge(std::size_t pages, Reservation& reservation) {
+  const std::size_t promised = std::min(pages, reservation.pages());
+  if (pages - promised > capacity_ - charged_ - reserved_) return exhausted(pages);
+  charged_ += pages;
+  reserved_ -= promised;
+  reservation.drawn_ += pages;
+  return {};
+}
+
+void PagePool::discharge(std::size_t pages, Reservation& reservation) noexcept {
+  const std::size_t before = reservation.pages();
+  charged_ -= pages;
+  reservation.drawn_ -= std::min(pages, reservation.drawn_);
+  reserved_ += reservation.pages() - before;
+}
+
+Result<Reservation> PagePool::reserve(std::size_t pages) {
+  Reservation reservation(shared_from_this(), 0);
   const std::lock_guard lock(mutex_);
-  Group& state = state_[page.group];
-  page.next_free = std::exchange(state.free, &page);
-  --page.slab->used;
-  --state.used_pages;
-  used_bytes_ -= groups_[page.group].page_bytes();
+  if (pages > capacity_ - charged_ - reserved_) return exhausted(pages);
+  reserved_ += pages;
+  reservation.limit_ = pages;
+  return reservation;
+}
+
+void PagePool::add_reclaimer(std::weak_ptr<Reclaimer> reclaimer) {
+  const std::lock_guard lock(mutex_);
+  reclaimers_.push_back(std::move(reclaimer));
+}
+
+Result<Page*> PagePool::acquire(std::size_t group, const Page* after, Reservation& reservation) {
+  std::unique_lock lock(mutex_);
+  RILL_TRY(charge(1, reservation));  // before it is there: nobody else can take the room meanwhile
+  Result<Page*> taken = take_free(after);
+  while (!taken && reclaim(lock)) taken = take_free(after);
+  if (!taken) {
+    discharge(1, reservation);
+    return taken;
+  }
+  Page& page = **taken;
+  page.group = static_cast<std::uint32_t>(group);
+  add_reference(page, Holder::sequence, reservation);
+  return &page;
+}
+
+Result<void> PagePool::retain(std::span<Page* const> pages, Holder holder, Reservation& reservation,
+                              bool last_is_written) {
+  const std::lock_guard lock(mutex_);
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (pages[i] == nullptr) continue;
+    Page& page = *pages[i];
+    added -= charges(page);
+    if (!page.shared()) page.apart = last_is_written && i + 1 == pages.size();
+    add_reference(page, holder, reservation);
+    added += charges(page);
+  }
+  auto charged = charge(added, reservation);
+  if (!charged) {
+    for (Page* const page : pages) {
+      if (page != nullptr) drop_reference(*page, holder, reservation);
+    }
+  }
+  return charged;
+}
+
+void PagePool::release(std::span<Page* const> pages, Holder holder, Reservation& reservation) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Page* const page : pages) {
+    if (page == nullptr) continue;
+    const std::size_t before = charges(*page);
+    drop_reference(*page, holder, reservation);
+    discharge(before - charges(*page), reservation);
+  }
+}
+
+void PagePool::add_reference(Page& page, Holder holder, const Reservation& reservation) noexcept {
+  const std::uint32_t references = page.references.fetch_add(1, std::memory_order_relaxed);
+  if (holder == Holder::cache) {
+    ++page.cached;
+    return;
+  }
+  if (references == page.cached) {
+    ++used_;
+    if (page.cached > 0) --cached_;
+  }
+  if (reservation.promises()) ++page.promised;
+}
+
+void PagePool::drop_reference(Page& page, Holder holder, const Reservation& reservation) noexcept {
+  const std::uint32_t references = page.references.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  if (holder == Holder::cache) {
+    if (--page.cached == 0 && references == 0) --cached_;
+  } else {
+    if (reservation.promises()) --page.promised;
+    if (references == page.cached) {
+      --used_;
+      if (page.cached > 0) ++cached_;
+    }
+  }
+  if (references > 0) return;
+  runs_[page.run].free |= std::uint64_t{1} << page.slot;
+  first_free_run_ = std::min<std::size_t>(first_free_run_, page.run);
+}
+
+std::size_t PagePool::count_in_use(std::span<Page* const> pages) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](const Page* page) {
+    return page != nullptr && page->references.load(std::memory_order_relaxed) > page->cached;
+  }));
 }
 
 void PagePool::copy(const Page& from, Page& to) const noexcept {
-  const LayerGroup& group = groups_[from.group];
+  const LayerGroup& group = groups_[0];
   const std::size_t heads = group.layers * 2 * group.layout.kv_heads;
   for (std::size_t i = 0; i < heads; ++i) {
     std::memcpy(to.base + i * group.layout.stride(), from.base + i * group.layout.stride(), group.layout.head_bytes());
   }
 }
 
-Result<void> PagePool::add_slab(std::size_t group) {
-  const std::size_t page_bytes = groups_[group].page_bytes();
-  const std::size_t pages_per_slab = state_[group].pages_per_slab;
-  if (held_bytes_ + pages_per_slab * page_bytes > budget_bytes_) give_back_free_slabs();
-  const std::uint64_t room = budget_bytes_ > held_bytes_ ? budget_bytes_ - held_bytes_ : 0;
-  // One page at least: pages that are free among used ones of another group must not stand in the way of the budget.
-  // What the budget has no room for is reserved with the others, and never touched.
-  const auto count = static_cast<std::size_t>(std::clamp<std::uint64_t>(room / page_bytes, 1, pages_per_slab));
+// Behind `after` or else in its run; or else in a run of which nothing is used, unless most of the memory lies idle in runs
+// that are in use; or else anywhere.
+Result<Page*> PagePool::take_free(const Page* after) {
+  if (after != nullptr && runs_[after->run].free != 0) return take_from(after->run, after->slot);
+  while (first_free_run_ < runs_.size() && runs_[first_free_run_].free == 0) ++first_free_run_;
+  for (std::size_t run = first_free_run_; run < runs_.size(); ++run) {
+    if (runs_[run].free == runs_[run].all) return take_from(run, 0);
+  }
+  const std::size_t free = held_ - used_ - cached_;
+  Error error;
+  if (held_ < capacity_ && free <= held_ / 2) {
+    const Result<void> added = add_slab();
+    if (added) return take_from(runs_.size() - 1, 0);
+    error = added.error();
+  } else if (free == 0) {
+    error = exhausted(1);
+  }
+  if (free == 0) return error;
+  return take_from(first_free_run_, 0);
+}
+
+Page* PagePool::take_from(std::size_t run, std::size_t first_slot) noexcept {
+  std::uint64_t& free = runs_[run].free;
+  const std::uint64_t behind = free & ~low_bits(first_slot);
+  const int slot = std::countr_zero(behind != 0 ? behind : free);
+  free &= ~(std::uint64_t{1} << slot);
+  return &runs_[run].pages[slot];
+}
+
+Result<void> PagePool::add_slab() {
   return guarded([&]() -> Result<void> {
-    auto slab = std::make_unique<Slab>();
-    RILL_ASSIGN(slab->memory, Buffer::allocate(pages_per_slab * page_bytes));
-    slab->pages = std::make_unique<Page[]>(count);
-    slab->count = count;
-    Group& state = state_[group];
-    state.slabs.push_back(std::move(slab));
-    Slab& added = *state.slabs.back();
-    for (std::size_t i = count; i-- > 0;) {
-      Page& page = added.pages[i];
-      page.base = added.memory.data() + i * groups_[group].layout.head_bytes();
-      page.group = static_cast<std::uint32_t>(group);
-      page.slab = &added;
-      page.next_free = std::exchange(state.free, &page);
+    const std::size_t room = capacity_ - held_;
+    const std::size_t runs = std::clamp<std::size_t>(room / pages_per_run_, 1, runs_per_slab_);
+    const std::size_t run_bytes = pages_per_run_ * page_bytes();
+    Slab slab;
+    RILL_ASSIGN(slab.memory, Buffer::allocate(runs * run_bytes));
+    slab.pages = std::make_unique<Page[]>(runs * pages_per_run_);
+    slabs_.reserve(slabs_.size() + 1);
+    runs_.reserve(runs_.size() + runs);
+    // The last run of a budget may be a short one. What lies between its pages is never touched, and so takes no memory.
+    const std::size_t count = std::min(room, pages_per_run_);
+    if (count < pages_per_run_) os::advise_small_pages(slab.memory.data(), run_bytes);
+    for (std::size_t i = 0; i < runs; ++i) {
+      Page* const pages = &slab.pages[i * pages_per_run_];
+      for (std::size_t slot = 0; slot < count; ++slot) {
+        pages[slot].base = slab.memory.data() + i * run_bytes + slot * groups_[0].layout.head_bytes();
+        pages[slot].run = static_cast<std::uint32_t>(runs_.size());
+        pages[slot].slot = static_cast<std::uint32_t>(slot);
+      }
+      runs_.push_back({pages, low_bits(count), low_bits(count)});
     }
-    held_bytes_ += count * page_bytes;
+    slabs_.push_back(std::move(slab));
+    held_ += runs * count;
     return {};
   });
 }
 
-void PagePool::give_back_free_slabs() noexcept {
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    Group& state = state_[group];
-    for (Page** link = &state.free; *link != nullptr;) {
-      if ((*link)->slab->used == 0) {
-        *link = (*link)->next_free;
-      } else {
-        link = &(*link)->next_free;
-      }
+// Whether a page has become free.
+bool PagePool::reclaim(std::unique_lock<std::mutex>& lock) noexcept {
+  for (std::size_t i = 0; i < reclaimers_.size();) {
+    std::shared_ptr<Reclaimer> reclaimer = reclaimers_[i].lock();
+    if (reclaimer == nullptr) {
+      reclaimers_.erase(reclaimers_.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
     }
-    std::erase_if(state.slabs, [&](const std::unique_ptr<Slab>& slab) {
-      if (slab->used > 0) return false;
-      held_bytes_ -= slab->count * groups_[group].page_bytes();
-      return true;
-    });
+    lock.unlock();
+    reclaimer->reclaim(1);
+    reclaimer.reset();  // here: if it is the last reference, its end releases pages
+    lock.lock();
+    if (used_ + cached_ < held_) return true;
+    ++i;
   }
-}
-
-void PagePool::grow_budget(std::uint64_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
-  budget_bytes_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - budget_bytes_);
-}
-
-void PagePool::shrink_budget(std::uint64_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
-  budget_bytes_ -= std::min(budget_bytes_, bytes);
+  return false;
 }
 
 PoolStats PagePool::stats() const {
   const std::lock_guard lock(mutex_);
-  PoolStats stats{budget_bytes_, used_bytes_, held_bytes_, {}, {}};
-  for (const Group& group : state_) {
-    std::size_t pages = 0;
-    for (const auto& slab : group.slabs) pages += slab->count;
-    stats.used_pages.push_back(group.used_pages);
-    stats.free_pages.push_back(pages - group.used_pages);
-  }
+  PoolStats stats;
+  stats.budget_bytes = budget_bytes_;
+  stats.held_bytes = held_ * page_bytes();
+  stats.capacity = capacity_;
+  stats.used = used_;
+  stats.cached = cached_;
+  stats.reserved = charged_ - used_ + reserved_;
   return stats;
 }
 

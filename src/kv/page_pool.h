@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.h"
@@ -25,75 +26,154 @@ struct LayerGroup {
   std::size_t page_bytes() const { return layers * layout.layer_bytes(); }
 };
 
-struct Slab;
-
 // Belongs to a PagePool. Whoever holds a reference may read the bytes; the holder of the only one may write them.
 struct Page {
-  std::byte* base = nullptr;  // of layer 0, head 0; the others lie as the group's layout says
-  std::uint32_t group = 0;
-  std::atomic<std::uint32_t> references{0};
-  Slab* slab = nullptr;
-  Page* next_free = nullptr;
+  std::byte* base = nullptr;  // of layer 0, head 0; the others lie as the layout says
+  std::uint32_t run = 0;      // where in the pool
+  std::uint32_t slot = 0;     // in the run
+  std::uint32_t group = 0;    // for which it was acquired
+  std::atomic<std::uint32_t> references{0};  // all of them; changes under the pool's lock
+  std::uint32_t cached = 0;    // those of caches
+  std::uint32_t promised = 0;  // those of sequences with a reservation
+  bool apart = false;          // each of its holders needs a page of its own in the end: PagePool::charges
 
   // What the other holders did with the page has happened before, if this is false.
   bool shared() const noexcept { return references.load(std::memory_order_acquire) > 1; }
 };
 
-struct PoolStats {
-  std::uint64_t budget_bytes = 0;
-  std::uint64_t used_bytes = 0;        // of pages that are referenced; never above the budget unless that shrank
-  std::uint64_t held_bytes = 0;        // pages in use, and free ones kept for reuse
-  std::vector<std::size_t> used_pages;  // [group]
-  std::vector<std::size_t> free_pages;  // [group]
+// What a cache holds does not stand in the way of a sequence: it is asked for when a page is needed.
+enum class Holder : std::uint8_t { sequence, cache };
+
+// Something that holds pages as Holder::cache and can give them up.
+class Reclaimer {
+ public:
+  virtual ~Reclaimer() = default;
+  // Releases pages until about `pages` have lost their last reference. Called on the thread that needs them, without a
+  // lock of the pool; it may lock and release, but neither it nor anyone who holds its lock may acquire.
+  virtual void reclaim(std::size_t pages) noexcept = 0;
 };
 
-// Thread-safe. The pages of a slab lie head by head beside each other, [layer][keys, values][head][page]: attention
-// reads one head of many pages, and reads from memory in long runs, not 2 KiB here and there (measured: 18 against 28
-// GB/s). Slabs are taken from the system as pages are first used and kept for reuse; those without a page in use go
-// back when another group needs the room. Must outlive its pages.
-class PagePool {
+class PagePool;
+
+// Pages promised to one sequence: while it has drawn fewer than limit() of them it gets another, whatever the others do.
+// What it releases it may draw again. Two exceptions: nothing returns for a page of a group without window that another
+// sequence still holds, so that pages of a common beginning need one promise only. Move-only; one thread at a time; the
+// rest is given back when it is destroyed. A default one promises nothing.
+class Reservation {
  public:
-  // invalid_argument: no group, or a group without bytes, or a q8_0 head whose size is not a multiple of 32.
+  Reservation() = default;
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&& other) noexcept;
+  ~Reservation() { shrink(0); }
+
+  std::size_t pages() const noexcept { return limit_ - (drawn_ < limit_ ? drawn_ : limit_); }  // promised, not drawn
+  bool promises() const noexcept { return pool_ != nullptr; }  // unlike a default one, even when pages() has come to 0
+  // Gives back what pages() has above that many.
+  void shrink(std::size_t pages) noexcept;
+
+ private:
+  friend class PagePool;
+  Reservation(std::shared_ptr<PagePool> pool, std::size_t limit) : pool_(std::move(pool)), limit_(limit) {}
+
+  std::shared_ptr<PagePool> pool_;
+  std::size_t limit_ = 0;
+  std::size_t drawn_ = 0;
+};
+
+struct PoolStats {
+  std::uint64_t budget_bytes = 0;
+  std::uint64_t held_bytes = 0;  // taken from the system, never above the budget
+  // Pages:
+  std::size_t capacity = 0;  // that the budget has room for
+  std::size_t used = 0;      // that sequences hold, shared ones once
+  std::size_t cached = 0;    // that only caches hold
+  std::size_t reserved = 0;  // promised, and not in use; used + reserved never exceeds the capacity
+
+  std::size_t available() const { return capacity - used - reserved; }  // that may still be promised or taken
+};
+
+// Thread-safe. Pages of all groups are alike, so that any free one serves any sequence: nothing is ever stranded. They lie
+// in runs, [layer][keys, values][head][page], and what one sequence acquires one after the other lies in one run
+// where possible: attention reads one head of many pages, and reads from memory in long runs, not 2 KiB here and there
+// (measured: 18 against 28 GB/s). Memory is taken from the system in slabs of several runs as pages are first used.
+class PagePool : public std::enable_shared_from_this<PagePool> {
+ public:
+  static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+
+  // invalid_argument: no group, or pages without bytes or of different shapes, a q8_0 head whose size is not a
+  // multiple of 32, or a budget below one page.
   static Result<std::shared_ptr<PagePool>> create(std::vector<LayerGroup> groups, std::uint64_t budget_bytes);
   ~PagePool();
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
-  // As given, with the head_stride of this pool's slabs.
+  // As given, with the head_stride of this pool's runs.
   std::span<const LayerGroup> groups() const noexcept { return groups_; }
+  std::size_t page_bytes() const noexcept { return groups_[0].page_bytes(); }
+  std::size_t capacity() const noexcept { return capacity_; }  // pages
 
-  // A page with one reference, its bytes unspecified. resource_exhausted: the budget has no room.
-  Result<Page*> acquire(std::size_t group);
-  void retain(Page& page) noexcept { page.references.fetch_add(1, std::memory_order_relaxed); }
-  void release(Page& page) noexcept;
-  // Copies the bytes of one page of a group to another.
+  // resource_exhausted, with the numbers: so many are not available.
+  Result<Reservation> reserve(std::size_t pages);
+  // Asked, in the order of being added, when all memory is in use.
+  void add_reclaimer(std::weak_ptr<Reclaimer> reclaimer);
+
+  // A page with one reference, its bytes unspecified, if possible behind `after`, which the caller holds. Drawn from the
+  // reservation, and else from what is available. resource_exhausted: there is none.
+  Result<Page*> acquire(std::size_t group, const Page* after, Reservation& reservation);
+  // Adds or drops a reference to each; null pages are skipped. The reservation is the sequence's own. `last_is_written`: who
+  // holds the last page goes on writing to it. retain fails (resource_exhausted) only where it puts pages into use that
+  // only caches hold, or where it shares pages of a window, or one that is written, with a sequence that has a reservation;
+  // it changes nothing then.
+  Result<void> retain(std::span<Page* const> pages, Holder holder, Reservation& reservation, bool last_is_written = false);
+  void release(std::span<Page* const> pages, Holder holder, Reservation& reservation) noexcept;
+  std::size_t count_in_use(std::span<Page* const> pages) const;  // those that sequences hold
+  // Copies the bytes of one page to another.
   void copy(const Page& from, Page& to) const noexcept;
-
-  void grow_budget(std::uint64_t bytes) noexcept;
-  // Pages in use stay so, even above what is left.
-  void shrink_budget(std::uint64_t bytes) noexcept;
 
   PoolStats stats() const;
 
  private:
-  struct Group {
-    Page* free = nullptr;
-    std::size_t pages_per_slab = 0;
-    std::size_t used_pages = 0;
-    std::vector<std::unique_ptr<Slab>> slabs;
+  friend class Reservation;
+  struct Slab {
+    Buffer memory;
+    std::unique_ptr<Page[]> pages;
+  };
+  struct Run {
+    Page* pages = nullptr;   // [pages_per_run_]
+    std::uint64_t all = 0;   // a bit for each page
+    std::uint64_t free = 0;  // of those
   };
 
   PagePool(std::vector<LayerGroup> groups, std::uint64_t budget_bytes);
 
-  Result<void> add_slab(std::size_t group);
-  void give_back_free_slabs() noexcept;
+  std::size_t charges(const Page& page) const noexcept;
+  Result<void> charge(std::size_t pages, Reservation& reservation);
+  void discharge(std::size_t pages, Reservation& reservation) noexcept;
+  void add_reference(Page& page, Holder holder, const Reservation& reservation) noexcept;
+  void drop_reference(Page& page, Holder holder, const Reservation& reservation) noexcept;
+  Result<Page*> take_free(const Page* after);
+  Page* take_from(std::size_t run, std::size_t first_slot) noexcept;
+  Result<void> add_slab();
+  bool reclaim(std::unique_lock<std::mutex>& lock) noexcept;
+  Error exhausted(std::size_t pages) const;
 
-  std::vector<LayerGroup> groups_;  // does not change
-  mutable std::mutex mutex_;  // guards all below
+  std::vector<LayerGroup> groups_;  // these do not change
   std::uint64_t budget_bytes_;
-  std::uint64_t used_bytes_ = 0;
-  std::uint64_t held_bytes_ = 0;
-  std::vector<Group> state_;  // [group]
+  std::size_t capacity_;       // pages
+  std::size_t pages_per_run_;
+  std::size_t runs_per_slab_;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::vector<Slab> slabs_;
+  std::vector<Run> runs_;
+  std::size_t first_free_run_ = 0;  // no run below has a free page
+  std::size_t held_ = 0;            // pages of all runs
+  std::vector<std::weak_ptr<Reclaimer>> reclaimers_;
+  // Pages. charged_ + reserved_ <= capacity_, always.
+  std::size_t charged_ = 0;   // in use, or kept for a sequence that holds a page together with others
+  std::size_t reserved_ = 0;  // promised to reservations, not drawn
+  std::size_t used_ = 0;
+  std::size_t cached_ = 0;
 };
 
 }  // namespace rill::kv

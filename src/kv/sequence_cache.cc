@@ -12,30 +12,45 @@ std::size_t pages_for(std::uint64_t tokens) {
   return static_cast<std::size_t>(tokens / kTokensPerPage + (tokens % kTokensPerPage != 0));
 }
 
+// Of one group, without the page to spare.
+std::uint64_t peak_pages(const LayerGroup& group, std::uint64_t tokens, std::uint64_t chunk_tokens,
+                         std::uint64_t rollback_reserve) {
+  if (group.window == 0) return pages_for(tokens);
+  // That many neighbouring tokens, wherever they begin in their first page.
+  const auto touched = [](std::uint64_t count) { return pages_for(count + kTokensPerPage - 1); };
+  const std::uint64_t kept = group.window + std::min(rollback_reserve, tokens);
+  return std::min<std::uint64_t>(pages_for(tokens), touched(kept) + touched(kept + chunk_tokens));
+}
+
 }  // namespace
+
+std::uint64_t peak_pages(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
+                         std::uint64_t rollback_reserve) {
+  std::uint64_t pages = 0;
+  for (const LayerGroup& group : groups) pages += peak_pages(group, tokens, chunk_tokens, rollback_reserve) + 1;
+  return pages;
+}
 
 std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
                          std::uint64_t rollback_reserve) {
-  // That many neighbouring tokens, wherever they begin in their first page.
-  const auto touched = [](std::uint64_t count) { return pages_for(count + kTokensPerPage - 1); };
   std::uint64_t bytes = 0;
   for (const LayerGroup& group : groups) {
-    std::uint64_t pages = pages_for(tokens);
-    if (group.window > 0) {
-      const std::uint64_t kept = group.window + std::min(rollback_reserve, tokens);
-      pages = std::min<std::uint64_t>(pages, touched(kept) + touched(kept + chunk_tokens));
-    }
-    bytes += (pages + 1) * group.page_bytes();
+    bytes += (peak_pages(group, tokens, chunk_tokens, rollback_reserve) + 1) * group.page_bytes();
   }
   return bytes;
 }
 
-SequenceCache::SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve)
-    : pool_(std::move(pool)), rollback_reserve_(rollback_reserve), tables_(pool_->groups().size()) {}
+SequenceCache::SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve, Reservation reservation)
+    : pool_(std::move(pool)),
+      rollback_reserve_(rollback_reserve),
+      reservation_(std::move(reservation)),
+      tables_(pool_->groups().size()) {}
 
 SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(rollback_reserve_, other.rollback_reserve_);
+  std::swap(holder_, other.holder_);
+  std::swap(reservation_, other.reservation_);
   std::swap(length_, other.length_);
   std::swap(tables_, other.tables_);
   return *this;
@@ -43,8 +58,8 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
 
 SequenceCache::~SequenceCache() {
   for (Table& table : tables_) {
-    drop_pages_from(table, 0);
-    if (table.replaced != nullptr) pool_->release(*table.replaced);
+    release({&table.replaced, 1});
+    release(table.pages);
   }
 }
 
@@ -64,28 +79,33 @@ Result<void> SequenceCache::add_pages(std::size_t group, std::size_t count) {
 
   const auto last = static_cast<std::size_t>(length_ / kTokensPerPage);
   if (length_ % kTokensPerPage != 0 && count > last && table.replaced == nullptr && table.pages[last]->shared()) {
-    RILL_ASSIGN(Page* const copy, pool_->acquire(group));
+    RILL_ASSIGN(Page* const copy, acquire(group, table.pages[last]));
     pool_->copy(*table.pages[last], *copy);
     table.replaced = std::exchange(table.pages[last], copy);
     table.bases[last] = copy->base;
   }
   while (table.pages.size() < count) {
-    RILL_ASSIGN(Page* const page, pool_->acquire(group));
+    RILL_ASSIGN(Page* const page, acquire(group, table.pages.empty() ? nullptr : table.pages.back()));
     table.pages.push_back(page);
     table.bases.push_back(page->base);
   }
   return {};
 }
 
-void SequenceCache::drop_page(Table& table, std::size_t index) noexcept {
-  if (Page* const page = std::exchange(table.pages[index], nullptr)) pool_->release(*page);
-  table.bases[index] = nullptr;
+void SequenceCache::drop_pages(Table& table, std::size_t begin, std::size_t end) noexcept {
+  if (begin >= end) return;
+  release(std::span(table.pages).subspan(begin, end - begin));
+  for (std::size_t index = begin; index < end; ++index) {
+    table.pages[index] = nullptr;
+    table.bases[index] = nullptr;
+  }
 }
 
 void SequenceCache::drop_pages_from(Table& table, std::size_t count) noexcept {
-  for (std::size_t index = count; index < table.pages.size(); ++index) drop_page(table, index);
-  table.pages.resize(std::min(count, table.pages.size()));
-  table.bases.resize(table.pages.size());
+  if (count >= table.pages.size()) return;
+  release(std::span(table.pages).subspan(count));
+  table.pages.resize(count);
+  table.bases.resize(count);
 }
 
 std::size_t SequenceCache::first_kept_page(std::size_t group, std::uint64_t length) const noexcept {
@@ -100,17 +120,18 @@ void SequenceCache::release_passed(std::uint64_t position) noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     Table& table = tables_[group];
     const std::size_t end = std::min(first_kept_page(group, position), table.pages.size());
-    for (std::size_t index = pages_for(length_); index < end; ++index) drop_page(table, index);
+    drop_pages(table, pages_for(length_), end);
   }
 }
 
 void SequenceCache::commit(std::uint64_t length, std::uint64_t ahead) noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     Table& table = tables_[group];
-    if (Page* const original = std::exchange(table.replaced, nullptr)) pool_->release(*original);
+    if (Page* const original = std::exchange(table.replaced, nullptr)) release({&original, 1});
     drop_pages_from(table, pages_for(std::max(length, ahead)));
     const std::size_t end = std::min(first_kept_page(group, length), table.pages.size());
-    while (table.first_held < end) drop_page(table, table.first_held++);
+    drop_pages(table, table.first_held, end);
+    table.first_held = std::max(table.first_held, end);
   }
   length_ = length;
 }
@@ -119,7 +140,7 @@ void SequenceCache::abort() noexcept {
   const auto last = static_cast<std::size_t>(length_ / kTokensPerPage);
   for (Table& table : tables_) {
     if (Page* const original = std::exchange(table.replaced, nullptr)) {
-      drop_page(table, last);
+      drop_pages(table, last, last + 1);
       table.pages[last] = original;
       table.bases[last] = original->base;
     }
@@ -127,7 +148,7 @@ void SequenceCache::abort() noexcept {
   }
 }
 
-Result<void> SequenceCache::truncate(std::uint64_t length) {
+Result<void> SequenceCache::check_truncation(std::uint64_t length) const {
   if (length > length_) {
     return make_error(ErrorCode::invalid_argument, "cannot truncate to {} tokens: the sequence has {}", length,
                       length_);
@@ -139,6 +160,11 @@ Result<void> SequenceCache::truncate(std::uint64_t length) {
         "the lowest length possible",
         length, lowest_truncation());
   }
+  return {};
+}
+
+Result<void> SequenceCache::truncate(std::uint64_t length) {
+  RILL_TRY(check_truncation(length));
   for (Table& table : tables_) {
     drop_pages_from(table, pages_for(length));
     table.first_held = std::min(table.first_held, table.pages.size());
@@ -157,21 +183,55 @@ std::uint64_t SequenceCache::lowest_truncation() const noexcept {
   return lowest;
 }
 
-SequenceCache SequenceCache::fork() const {
-  SequenceCache other(pool_, rollback_reserve_);
-  const auto pages = static_cast<std::ptrdiff_t>(pages_for(length_));  // not those beyond: who writes there does not look
-  for (std::size_t group = 0; group < tables_.size(); ++group) {
-    const Table& from = tables_[group];
-    Table& to = other.tables_[group];
-    to.first_held = from.first_held;
-    to.bases.assign(from.bases.begin(), from.bases.begin() + pages);
-    to.pages.assign(from.pages.begin(), from.pages.begin() + pages);  // the last that may throw: from here on the pages are counted
-    for (Page* const page : to.pages) {
-      if (page != nullptr) pool_->retain(*page);
+Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Reservation reservation) const {
+  return fork_at(length, Holder::sequence, std::move(reservation));
+}
+
+Result<SequenceCache> SequenceCache::fork_for_cache(std::uint64_t length) const {
+  return fork_at(length, Holder::cache, {});
+}
+
+Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder, Reservation reservation) const {
+  RILL_TRY(check_truncation(length));
+  return guarded([&]() -> Result<SequenceCache> {
+    SequenceCache other(pool_, rollback_reserve_, std::move(reservation));
+    other.holder_ = holder;
+    const std::size_t pages = pages_for(length);  // not those beyond: who writes there does not look
+    const bool last_is_written = length == length_ && length % kTokensPerPage != 0;
+    for (std::size_t group = 0; group < tables_.size(); ++group) {
+      const Table& from = tables_[group];
+      Table& to = other.tables_[group];
+      const auto held = std::span(from.pages).first(pages);
+      to.pages.reserve(pages);
+      to.bases.assign(from.bases.begin(), from.bases.begin() + static_cast<std::ptrdiff_t>(pages));
+      RILL_TRY(pool_->retain(held, holder, other.reservation_, last_is_written));
+      to.pages.assign(held.begin(), held.end());
+      to.first_held = std::min(from.first_held, pages);
     }
+    other.length_ = length;
+    return other;
+  });
+}
+
+std::size_t SequenceCache::pages_for_fork(std::uint64_t length, std::uint64_t tokens, std::uint64_t chunk_tokens) const {
+  std::uint64_t pages = peak_pages(pool_->groups(), tokens, chunk_tokens, rollback_reserve_);
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    if (pool_->groups()[group].window != 0) continue;
+    pages -= pool_->count_in_use(std::span(tables_[group].pages).first(static_cast<std::size_t>(length / kTokensPerPage)));
   }
-  other.length_ = length_;
-  return other;
+  return static_cast<std::size_t>(pages);
+}
+
+void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept {
+  std::uint64_t needed = 0;
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    const Table& table = tables_[group];
+    const std::uint64_t peak = peak_pages(pool_->groups()[group], tokens, chunk_tokens, rollback_reserve_);
+    std::uint64_t held = table.pages.size() - table.first_held;
+    if (length_ % kTokensPerPage != 0 && table.pages.back()->shared()) --held;  // the next append copies it
+    needed += 1 + peak - std::min(peak, held);
+  }
+  reservation_.shrink(static_cast<std::size_t>(needed));
 }
 
 std::uint64_t SequenceCache::bytes_held() const noexcept {

@@ -15,9 +15,11 @@ namespace rill::kv {
 
 inline constexpr std::uint64_t kDefaultRollbackReserve = 64;  // tokens
 
-// Bytes of pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
+// Pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
 // `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write.
 // Sliding-window groups hold the window and its reserve from before the feed, and as much again from within it.
+std::uint64_t peak_pages(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
+                         std::uint64_t rollback_reserve = kDefaultRollbackReserve);
 std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
                          std::uint64_t rollback_reserve = kDefaultRollbackReserve);
 
@@ -28,7 +30,9 @@ std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t token
 // between.
 class SequenceCache {
  public:
-  explicit SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve = kDefaultRollbackReserve);
+  // Draws its pages from the reservation first, and keeps it as long as it lives.
+  explicit SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve = kDefaultRollbackReserve,
+                         Reservation reservation = {});
   SequenceCache(SequenceCache&&) noexcept = default;
   SequenceCache& operator=(SequenceCache&& other) noexcept;
   ~SequenceCache();
@@ -55,8 +59,21 @@ class SequenceCache {
   // The least length above 0 to which the sequence can be truncated, or 0 if any length will do.
   std::uint64_t lowest_truncation() const noexcept;
 
-  // Another sequence with the same content; pages are shared until one of the two appends to them.
-  SequenceCache fork() const;
+  // Another sequence with the same content; pages are shared until one of the two appends to them. resource_exhausted:
+  // PagePool::retain says when; never where neither has a reservation and this one is no cache's. Takes no page.
+  Result<SequenceCache> fork(Reservation reservation = {}) const { return fork_at(length_, std::move(reservation)); }
+  // With the first `length` tokens only. Errors of truncate, too.
+  Result<SequenceCache> fork_at(std::uint64_t length, Reservation reservation = {}) const;
+  // For a prefix cache: the copy holds its pages as Holder::cache, must not be appended to, and needs no room.
+  Result<SequenceCache> fork_for_cache(std::uint64_t length) const;
+  // What must be reserved for a fork_at(length) that is to go on up to `tokens`, fed in chunks of up to `chunk_tokens`: shared
+  // pages of groups without window that are in use already need no promise of their own.
+  std::size_t pages_for_fork(std::uint64_t length, std::uint64_t tokens, std::uint64_t chunk_tokens) const;
+
+  const Reservation& reservation() const noexcept { return reservation_; }
+  // Gives back what a sequence of up to `tokens`, fed in chunks of up to `chunk_tokens`, will not need. Only for one with
+  // a reservation.
+  void shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept;
 
   // What a sequence holds: the positions [16 * first_held[group], length) of each group.
   struct Extent {
@@ -93,13 +110,20 @@ class SequenceCache {
   };
 
   Result<void> add_pages(std::size_t group, std::size_t count);
-  void drop_page(Table& table, std::size_t index) noexcept;
+  Result<Page*> acquire(std::size_t group, const Page* after) { return pool_->acquire(group, after, reservation_); }
+  void release(std::span<Page* const> pages) noexcept { pool_->release(pages, holder_, reservation_); }
+  // Drops the pages [begin, end) and leaves null in their places.
+  void drop_pages(Table& table, std::size_t begin, std::size_t end) noexcept;
   void drop_pages_from(Table& table, std::size_t count) noexcept;
+  Result<void> check_truncation(std::uint64_t length) const;
+  Result<SequenceCache> fork_at(std::uint64_t length, Holder holder, Reservation reservation) const;
   // The first page that the group must keep for a sequence of that length.
   std::size_t first_kept_page(std::size_t group, std::uint64_t length) const noexcept;
 
   std::shared_ptr<PagePool> pool_;
   std::uint64_t rollback_reserve_;
+  Holder holder_ = Holder::sequence;
+  Reservation reservation_;
   std::uint64_t length_ = 0;
   std::vector<Table> tables_;  // [group]
 };

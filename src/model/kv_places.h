@@ -1,4 +1,5 @@
-// How the layers of a model share the pages of a KV cache: one group of layers with a sliding window, one without.
+// How the layers of a model share the pages of a KV cache: groups of layers with a sliding window, and groups without, all
+// of the same size (the greatest that divides both kinds), so that a page serves either.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,6 @@
 #include "session/session_state.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -32,6 +31,14 @@ Result<SessionOptions> checked(const SessionOptions& options, const Model& model
     return make_error(ErrorCode::invalid_argument, "kv_type is not one of f32, f16, q8_0");
   }
   if (!resolved.clock) return make_error(ErrorCode::invalid_argument, "clock is empty");
+  if (resolved.kv_pool != nullptr) {
+    if (resolved.kv_pool->model().get() != &model) {
+      return make_error(ErrorCode::invalid_argument, "kv_pool is of another model");
+    }
+    if (resolved.kv_pool->options().kv_type != resolved.kv_type) {
+      return make_error(ErrorCode::invalid_argument, "kv_type is not that of kv_pool");
+    }
+  }
   return resolved;
 }
 
@@ -66,8 +73,13 @@ Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const
                                                            const SessionOptions& options) {
   if (model == nullptr) return make_error(ErrorCode::invalid_argument, "model is null");
   RILL_ASSIGN(const SessionOptions resolved, checked(options, *model));
-  RILL_ASSIGN(std::shared_ptr<kv::PagePool> pool, kv::PagePool::create(
-      model::kv_groups(model->loaded().config, resolved.kv_type), std::numeric_limits<std::uint64_t>::max()));
+  std::shared_ptr<kv::PagePool> pool;
+  if (resolved.kv_pool != nullptr) {
+    pool = resolved.kv_pool->pages();
+  } else {
+    RILL_ASSIGN(pool, kv::PagePool::create(model::kv_groups(model->loaded().config, resolved.kv_type),
+                                           kv::PagePool::kUnlimited));
+  }
   kv::SequenceCache cache(pool, resolved.rollback_reserve);
   return std::make_shared<SessionState>(std::move(model), resolved, std::move(pool), std::move(cache));
 }
@@ -82,7 +94,7 @@ void SessionState::share(const SessionState& from) {
   std::vector<Token> tokens = from.tokens_;
   std::vector<std::size_t> kept_positions = from.kept_positions_;
   std::vector<float> hidden(from.kept_hidden(0), from.kept_hidden(from.kept_count()));
-  cache_ = from.cache_.fork();
+  cache_ = from.cache_.fork().value();
   tokens_ = std::move(tokens);
   changed(std::move(hidden), std::move(kept_positions));
 }
@@ -249,9 +261,10 @@ Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopT
   const auto differs = std::mismatch(tokens.begin(), tokens.end() - 1, tokens_.begin(), tokens_.end());
   std::size_t common = static_cast<std::size_t>(differs.first - tokens.begin());
 
-  kv::SequenceCache cache = cache_.fork();
-  if (!cache.truncate(common)) {
-    cache = kv::SequenceCache(pool_, options_.rollback_reserve);
+  kv::SequenceCache cache(pool_, options_.rollback_reserve);
+  if (auto forked = cache_.fork_at(common)) {
+    cache = *std::move(forked);
+  } else {
     common = 0;
   }
   const std::vector<std::size_t> keep = {tokens.size() - common - 1};

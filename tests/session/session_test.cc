@@ -367,23 +367,23 @@ TEST(SessionSlidingWindowTest, AnyRollbackReserveWillDo) {
 
 TEST(SessionFailureTest, PagesThatRunOutLeaveNoTrace) {
   const auto model = load_tiny(test::tiny_options("gemma3"));
-  auto pool = kv::PagePool::create(model::kv_groups(model->loaded().config, KvType::f16), 1 << 20).value();
-  const SessionOptions options{.context_tokens = 512, .prefill_chunk = 16};
-  session::SessionState state(model, options, pool, kv::SequenceCache(pool, 64));
+  const std::size_t page = KvPool::create(model).value()->use().page_bytes;
+  const auto pool = KvPool::create(model, {.budget_bytes = 40 * page}).value();
+  const SessionOptions options{.context_tokens = 512, .prefill_chunk = 16, .kv_pool = pool};
+  const auto state = session::SessionState::create(model, options).value();
   const Keep keep;
   const std::vector<Token> first = some_tokens(20), more = some_tokens(300, 4);
-  const session::SessionState::Append begin{&state, first, &keep}, too_much{&state, more, &keep};
+  const session::SessionState::Append begin{state.get(), first, &keep}, too_much{state.get(), more, &keep};
   ASSERT_TRUE(session::SessionState::append({&begin, 1}, {}, {}));
-  const auto used = pool->stats().used_bytes;
-  const std::uint64_t epoch = state.epoch();
-  pool->shrink_budget(pool->stats().budget_bytes - used - 3 * 16 * 1024);
+  const auto used = pool->use().used_bytes;
+  const std::uint64_t epoch = state->epoch();
   EXPECT_EQ(code_of(session::SessionState::append({&too_much, 1}, {}, {})), ErrorCode::resource_exhausted);
-  EXPECT_EQ(pool->stats().used_bytes, used);
-  EXPECT_EQ(state.tokens().size(), 20u);
-  EXPECT_EQ(state.epoch(), epoch);
-  EXPECT_EQ(code_of(state.replace(more, {}, {})), ErrorCode::resource_exhausted);
-  EXPECT_EQ(code_of(state.hidden_states(more, {})), ErrorCode::resource_exhausted);
-  EXPECT_EQ(pool->stats().used_bytes, used);
+  EXPECT_EQ(pool->use().used_bytes, used);
+  EXPECT_EQ(state->tokens().size(), 20u);
+  EXPECT_EQ(state->epoch(), epoch);
+  EXPECT_EQ(code_of(state->replace(more, {}, {})), ErrorCode::resource_exhausted);
+  EXPECT_EQ(code_of(state->hidden_states(more, {})), ErrorCode::resource_exhausted);
+  EXPECT_EQ(pool->use().used_bytes, used);
 }
 
 // Breaks one weight of a tiny model, and returns the file.
