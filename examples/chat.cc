@@ -240,8 +240,9 @@ class Chat {
 
   void report(const rill::GenerationResult& result) {
     const rill::Timings& timings = result.timings;
-    std::string line = "[" + std::string(to_string(result.finish_reason)) + ", " + std::to_string(timings.token_times.size()) + " tokens, " +
-                       std::to_string(timings.prefilled_tokens) + " read, " + std::to_string(timings.reused_tokens) + " reused";
+    std::string line = std::string("[") + to_string(result.finish_reason) + ", " + std::to_string(timings.token_times.size()) +
+                       " tokens, " + std::to_string(timings.prefilled_tokens) + " read, " + std::to_string(timings.reused_tokens) +
+                       " reused";
     char buffer[160];
     if (timings.ttft) {
       std::snprintf(buffer, sizeof buffer, ", TTFT %.0f ms", 1e3 * seconds(*timings.ttft));

@@ -40,14 +40,14 @@ TEST(TransformersTest, KeepsTheSameTokens) {
       EXPECT_NEAR(candidates.value(i), one["penalised"][i].get<float>(), 2e-6f);
     }
 
-    SamplerChain chain = make_chain({.repetition = {.penalty = one["penalty"]},
-                                     .temperature = one["temperature"],
-                                     .top_k = one["k"],
-                                     .top_p = one["p"],
-                                     .min_p = one["min_p"],
-                                     .typical_p = one["p"]},
-                                    {.size = logits.size()})
-                             .value();
+    SamplingOptions options;
+    options.repetition.penalty = one["penalty"];
+    options.temperature = one["temperature"];
+    options.top_k = one["k"];
+    options.top_p = one["p"];
+    options.min_p = one["min_p"];
+    options.typical_p = one["p"];
+    SamplerChain chain = make_chain(options, {.size = logits.size()}).value();
     chain.observe(history);
     const Sample sample =
         chain.sample(DenseLogits(logits, 0), {.top_logprobs = logits.size(), .raw = false}).value();

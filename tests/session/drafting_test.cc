@@ -161,7 +161,9 @@ TEST(Speculation, VocabulariesMayDifferOnlyInWhatIsNoText) {
   test::TinyModelOptions options = tiny("llama");
   const auto start = [&] { return Session::create(load_tiny(options)).value(); };
   const auto generate = [&](Session& session, Session& draft) {
-    return session.generate(some_tokens(5), {.max_tokens = 12, .chain = script(some_tokens(14, 4)), .speculation = {.draft_session = &draft}});
+    GenerateOptions guessed{.max_tokens = 12, .speculation = {.draft_session = &draft}};
+    guessed.chain = script(some_tokens(14, 4));
+    return session.generate(some_tokens(5), std::move(guessed));
   };
   Session session = start();
   options.vocabulary = 391;

@@ -103,10 +103,13 @@ void expect_same(const Trace& plain, const Trace& drafted) {
 }
 
 struct Setting {
+  Setting(std::shared_ptr<const Model> of, SessionOptions options, std::vector<Token> asked, std::vector<Token> before = {})
+      : model(std::move(of)), session(std::move(options)), prompt(std::move(asked)), fed_before(std::move(before)) {}
+
   std::shared_ptr<const Model> model;
-  SessionOptions session = {};
-  std::vector<Token> prompt = {};
-  std::vector<Token> fed_before = {};
+  SessionOptions session;
+  std::vector<Token> prompt;
+  std::vector<Token> fed_before;
 };
 
 // The same answer without guesses and with those of every source. Returns the drafted and accepted tokens of all runs.
@@ -306,9 +309,14 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
       Session session = Session::create(model_, {.context_tokens = 200, .rollback_reserve = 4}).value();
       session.feed(some_tokens(30, 8)).value();
       StopSource source;
-      Generation generation = session.generate(repeating(50), {.max_tokens = 40, .chain = script(repeating(90)), .speculation = {.prompt_lookup = lookup}, .stop = source.token()}).value();
+      GenerateOptions options{.max_tokens = 40, .speculation = {.prompt_lookup = lookup}};
+      options.chain = script(repeating(90));
+      options.stop = source.token();
+      Generation generation = session.generate(repeating(50), std::move(options)).value();
       for (std::size_t i = 0; i < steps; ++i) EXPECT_TRUE(generation.next());
       std::optional<Session> fork;
+      FeedOptions stopped;
+      stopped.stop = test::CountedStop(2);
       switch (act) {
         case 0: source.request_stop(); break;
         case 1: fork = session.fork().value(); break;  // and both go on
@@ -317,7 +325,7 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
         case 4: EXPECT_TRUE(session.generate(some_tokens(3), {.max_tokens = 3, .speculation = {.prompt_lookup = true}}).value().finish()); break;
         case 5: EXPECT_EQ(code_of(session.truncate(session.length() + 1)), ErrorCode::invalid_argument); break;
         case 6: EXPECT_EQ(code_of(session.feed(-1)), ErrorCode::invalid_argument); break;
-        case 7: EXPECT_EQ(code_of(session.feed(some_tokens(5), {.stop = test::CountedStop(2)})), ErrorCode::cancelled); break;
+        case 7: EXPECT_EQ(code_of(session.feed(some_tokens(5), stopped)), ErrorCode::cancelled); break;
       }
       Trace out = trace(session, std::move(generation));
       if (fork) {
@@ -343,7 +351,10 @@ TEST_P(SpeculationTest, CancelledAtAnyPollOfTheDraftSession) {
   for (std::size_t poll = 1; !finished; poll += 3) {
     test::CountedStop stop(poll);
     Session session = Session::create(model_).value(), draft = Session::create(model_).value();
-    Generation generation = session.generate(prompt, {.max_tokens = 9, .chain = script(repeating(22)), .speculation = {.draft_session = &draft}, .stop = stop}).value();
+    GenerateOptions options{.max_tokens = 9, .speculation = {.draft_session = &draft}};
+    options.chain = script(repeating(22));
+    options.stop = stop;
+    Generation generation = session.generate(prompt, std::move(options)).value();
     std::size_t tokens = 0;
     while (const auto chunk = generation.next()) tokens += chunk->token ? 1 : 0;
     const GenerationResult result = generation.result().value();
