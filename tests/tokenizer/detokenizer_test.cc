@@ -71,7 +71,7 @@ TEST(Utf8, AgreesWithTheDefinitionForAllShortSequences) {
     std::string bytes;
     const auto tail = [&](int shift) { return static_cast<char>(0x80 | (code >> shift & 0x3F)); };
     if (code < 0x80)
-      bytes = {static_cast<char>(code)};
+      bytes.push_back(static_cast<char>(code));
     else if (code < 0x800)
       bytes = {static_cast<char>(0xC0 | code >> 6), tail(0)};
     else if (code < 0x10000)
