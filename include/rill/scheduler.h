@@ -10,6 +10,7 @@
 
 #include "rill/export.h"
 #include "rill/kv_plan.h"
+#include "rill/kv_pool.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
 #include "rill/request.h"
@@ -31,9 +32,30 @@ struct PassShape {
   std::uint64_t attended = 0;    // tokens that the rows look back at, all together
 };
 
+enum class Admission : std::uint8_t {
+  // A request is admitted when the pool has room for all that it may ever need: it cannot be stopped for want of memory.
+  guaranteed,
+  // When the pool has room for its prompt. Where it runs out later, whoever comes last (lowest priority, then latest
+  // arrival) gives its pages up and goes on, with the same bits, when there is room again.
+  overcommit,
+};
+
+// Where the keys and values of preempted answers may be kept; without room they are computed again, and also where
+// that is quicker.
+struct SwapOptions {
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t file_bytes = 0;          // of a temporary file: without a name, for this process alone, gone with it
+  std::filesystem::path directory = {};  // of that file; empty: the system's for temporary files
+};
+
 struct SchedulerOptions {
   std::size_t context_tokens = 0;   // window of each request; 0: the model's context_length
   KvType kv_type = KvType::f16;
+  // Where keys and values are kept, with sessions and other schedulers of the model; null: a pool of its own, without
+  // limit. invalid_argument: it is another model's, or its kv_type is another.
+  std::shared_ptr<KvPool> kv_pool = nullptr;
+  Admission admission = Admission::guaranteed;
+  SwapOptions swap = {};            // with overcommit
   std::size_t rollback_reserve = 64;  // as SessionOptions::rollback_reserve
   std::size_t max_sequences = 32;   // answers in one pass
   std::size_t max_queue = 1024;     // requests that wait to be admitted

@@ -16,6 +16,12 @@ Result<void> check_options(const SchedulerOptions& options) {
     return make_error(ErrorCode::invalid_argument, "max_sequences = {}, not in [1, {}]", options.max_sequences,
                       kMostSequences);
   }
+  if (options.admission > Admission::overcommit) {
+    return make_error(ErrorCode::invalid_argument, "admission is not one of guaranteed, overcommit");
+  }
+  if (options.admission == Admission::guaranteed && options.swap.memory_bytes + options.swap.file_bytes > 0) {
+    return make_error(ErrorCode::invalid_argument, "swap without overcommit: nothing is ever preempted");
+  }
   if (options.max_queue == 0) return make_error(ErrorCode::invalid_argument, "max_queue = 0");
   if (options.prefill_chunk < kLeastPrefill) {
     return make_error(ErrorCode::invalid_argument, "prefill_chunk = {}, less than {}", options.prefill_chunk,
@@ -27,6 +33,21 @@ Result<void> check_options(const SchedulerOptions& options) {
     }
   }
   return {};
+}
+
+SessionOptions session_options(const SchedulerOptions& options) {
+  return {.context_tokens = options.context_tokens,
+          .kv_type = options.kv_type,
+          .prefill_chunk = options.prefill_chunk,
+          .rollback_reserve = options.rollback_reserve,
+          .clock = options.clock,
+          .kv_pool = options.kv_pool};
+}
+
+// To fill passes, and to choose between swapping and computing again.
+bool needs_costs(const SchedulerOptions& options) {
+  return options.tpot_target || options.ttft_target ||
+         (options.admission == Admission::overcommit && options.swap.memory_bytes + options.swap.file_bytes > 0);
 }
 
 }  // namespace
@@ -46,25 +67,29 @@ void insert_in_order(std::vector<SequencePtr>& sequences, SequencePtr sequence) 
 Result<std::shared_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, SchedulerOptions options) {
   if (model == nullptr) return make_error(ErrorCode::invalid_argument, "model is null");
   RILL_TRY(check_options(options));
+  if (options.kv_pool == nullptr) {
+    RILL_ASSIGN(options.kv_pool, KvPool::create(model, {.kv_type = options.kv_type}));
+  }
   // A session says whether its options are good, and what they resolve to.
-  RILL_ASSIGN(const auto session, session::SessionState::create(model, {.context_tokens = options.context_tokens,
-                                                                       .kv_type = options.kv_type,
-                                                                       .prefill_chunk = options.prefill_chunk,
-                                                                       .rollback_reserve = options.rollback_reserve,
-                                                                       .clock = options.clock}));
+  RILL_ASSIGN(const auto session, session::SessionState::create(model, session_options(options)));
   options.context_tokens = session->options().context_tokens;
   RILL_ASSIGN(model::Forward forward, model::Forward::create(
       model->loaded(), options.prefill_chunk + options.max_sequences + kDraftRows));
-  const bool measure = options.tpot_target && options.cost_model == nullptr;
-  auto engine = std::make_shared<Engine>(std::move(model), std::move(options), std::move(forward));
+  RILL_ASSIGN(SwapStore swap, SwapStore::create(options.swap));
+  const bool measure = options.cost_model == nullptr && needs_costs(options);
+  auto engine = std::make_shared<Engine>(std::move(model), std::move(options), std::move(forward), std::move(swap));
   if (measure) {
     RILL_TRY(calibrate(engine->model_, engine->options_.kv_type, engine->options_.clock, engine->cost_model_));
   }
   return engine;
 }
 
-Engine::Engine(std::shared_ptr<const Model> model, SchedulerOptions options, model::Forward forward)
-    : model_(std::move(model)), options_(std::move(options)), forward_(std::move(forward)), head_(model_->loaded()) {}
+Engine::Engine(std::shared_ptr<const Model> model, SchedulerOptions options, model::Forward forward, SwapStore swap)
+    : model_(std::move(model)),
+      options_(std::move(options)),
+      forward_(std::move(forward)),
+      head_(model_->loaded()),
+      swap_(std::move(swap)) {}
 
 Result<void> Engine::check(const Request& request) const {
   if (request.completions == 0 || request.completions > options_.max_sequences) {
@@ -127,11 +152,7 @@ Result<SequencePtr> Engine::make_sequences(Request request, std::vector<Token> p
     const std::uint32_t index = first_index + static_cast<std::uint32_t>(i);
     options.sampling.completion_index = index;
     if (options.chain) options.chain->set_completion_index(index);
-    RILL_ASSIGN(auto session, session::SessionState::create(model_, {.context_tokens = options_.context_tokens,
-                                                                    .kv_type = options_.kv_type,
-                                                                    .prefill_chunk = options_.prefill_chunk,
-                                                                    .rollback_reserve = options_.rollback_reserve,
-                                                                    .clock = options_.clock}));
+    RILL_ASSIGN(auto session, session::SessionState::create(model_, session_options(options_)));
     auto sequence = std::make_unique<Sequence>();
     RILL_ASSIGN(sequence->generation, session::GenerationState::start(std::move(session), prompt, std::move(options),
                                                                       submitted, tokenize));
@@ -146,6 +167,7 @@ Result<SequencePtr> Engine::make_sequences(Request request, std::vector<Token> p
       first->followers.push_back(std::move(sequence));
     }
   }
+  RILL_TRY(check_fits(*first));
   return first;
 }
 
@@ -216,40 +238,13 @@ void Engine::drop_unwanted(std::vector<SequencePtr>& sequences) {
   }
 }
 
-// In strict order, so that a large request is not passed by small ones for ever.
-void Engine::admit() {
-  std::size_t running = count_answers(running_);
-  std::size_t admitted = 0;
-  while (admitted < waiting_.size() && running + waiting_[admitted]->count() <= options_.max_sequences) {
-    Sequence& first = *waiting_[admitted];
-    running += first.count();
-    report_.admitted += first.count();
-    const auto start = [&](Sequence& sequence) {
-      sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
-        book.enter(Phase::prefill, since_submit(sequence));
-      });
-    };
-    start(first);
-    for (const SequencePtr& follower : first.followers) start(*follower);
-    ++admitted;
-  }
-  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(admitted);
-  const std::lock_guard lock(mutex_);
-  for (auto it = waiting_.begin(); it != end; ++it) {
-    --queued_requests_;
-    metrics_.prompt_tokens += (*it)->generation->tokens().size();
-    const auto queued = (*it)->ticket->ledger((*it)->completion);
-    if (queued) metrics_.queue_time.add(std::chrono::duration<double>(queued->queued).count());
-    insert_in_order(running_, std::move(*it));
-  }
-  waiting_.erase(waiting_.begin(), end);
-}
-
 void Engine::remove_ended() {
   const auto ended = [](const SequencePtr& sequence) { return sequence->generation == nullptr; };
   {
     const std::lock_guard lock(mutex_);
-    queued_requests_ -= static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), ended));
+    queued_requests_ -= static_cast<std::size_t>(std::count_if(waiting_.begin(), waiting_.end(), [&](const auto& sequence) {
+      return ended(sequence) && !sequence->admitted;
+    }));
   }
   std::erase_if(waiting_, ended);
   std::erase_if(running_, ended);
@@ -270,12 +265,18 @@ void Engine::count_step(Duration duration) {
   report_.queued = count_answers(waiting_) + count_answers(inbox_);
   metrics_.running = report_.running;
   metrics_.queued = count_answers(waiting_);
+  const KvPoolUse use = options_.kv_pool->use();
+  const bool limited = use.budget_bytes != KvPoolOptions().budget_bytes;
+  metrics_.pool_used_bytes = use.used_bytes;
+  metrics_.pool_budget_bytes = limited ? use.budget_bytes : 0;
+  metrics_.swapped_bytes = swap_.used_bytes();
   metrics_.generated_tokens += report_.generated;
   if (items_.empty()) return;
-  if (options_.tpot_target && options_.cost_model == nullptr) cost_model_.observe(pass_, duration);
+  if (options_.cost_model == nullptr && needs_costs(options_)) cost_model_.observe(pass_, duration);
   ++metrics_.steps;
   metrics_.step_time.add(std::chrono::duration<double>(duration).count());
   metrics_.batch_size.add(static_cast<double>(batch_));
+  if (limited) metrics_.pool_share.add(static_cast<double>(use.used_bytes) / static_cast<double>(use.budget_bytes));
 }
 
 SchedulerMetrics Engine::metrics() const {

@@ -12,6 +12,7 @@
 #include "schedule/cost_model.h"
 #include "schedule/sequence.h"
 #include "schedule/step_plan.h"
+#include "schedule/swap_store.h"
 
 namespace rill::schedule {
 
@@ -21,7 +22,7 @@ inline constexpr std::size_t kDraftRows = 16;  // of a pass with guesses: beyond
 class Engine {
  public:
   static Result<std::shared_ptr<Engine>> create(std::shared_ptr<const Model> model, SchedulerOptions options);
-  Engine(std::shared_ptr<const Model> model, SchedulerOptions options, model::Forward forward);
+  Engine(std::shared_ptr<const Model> model, SchedulerOptions options, model::Forward forward, SwapStore swap);
   ~Engine() { close(); }
 
   Result<Ticket> submit(Request request);
@@ -42,6 +43,8 @@ class Engine {
     std::span<const Token> drafts = {};
     Duration took{};                     // of the pass that computed it
     bool computed = false;
+
+    std::size_t rows() const { return count + drafts.size(); }
   };
 
   Result<void> check(const Request& request) const;
@@ -52,7 +55,20 @@ class Engine {
   Result<StepReport> run_step();
   void take_inbox();
   void drop_unwanted(std::vector<SequencePtr>& sequences);
+  // Pages.
+  std::size_t most_tokens(const session::GenerationState& generation) const;
+  std::size_t pages_of(std::size_t tokens) const;
+  std::size_t follower_pages(const session::GenerationState& generation) const;
+  Result<void> check_fits(const Sequence& first) const;
+  bool reserve(Sequence& first);
+  bool has_room(const Sequence& sequence) const;
   void admit();
+  bool admit(Sequence& first);
+  bool resume(Sequence& sequence);
+  bool take_pages(Sequence& sequence, std::size_t count);
+  void preempt(Sequence& sequence);
+  bool worth_swapping(const Sequence& sequence) const;
+  void set_preempted_aside();
   void plan();
   void plan_decodes();
   void plan_prompts();
@@ -83,12 +99,14 @@ class Engine {
   std::atomic<bool> stepping_{false};
   std::atomic<std::uint64_t> last_id_{0};
 
+  SwapStore swap_;  // outlives the sequences
   std::vector<SequencePtr> waiting_;  // both in the order of before()
   std::vector<SequencePtr> running_;
   std::vector<Item> items_;           // of this step
   std::vector<std::shared_ptr<TicketState>> to_signal_;
   std::size_t batch_ = 0;             // sequences in the pass
   PassShape pass_;
+  double swap_seconds_per_byte_ = 2.5e-10;  // there and back; measured with each swap
   StepReport report_;
 
   mutable std::mutex mutex_;          // guards all below

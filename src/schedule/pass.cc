@@ -18,37 +18,45 @@ double seconds(Duration time) { return std::chrono::duration<double>(time).count
 void Engine::plan() {
   plan_decodes();
   plan_prompts();
+  set_preempted_aside();
+  pass_ = {};
+  for (const Item& item : items_) {
+    const PendingPrompt held{item.sequence->session().tokens().size(), item.sequence->generation->missing().size()};
+    pass_ = item.decode ? with_decode(pass_, held.held, item.rows()) : with_prefill(pass_, held, item.count);
+  }
   batch_ = items_.size();
 }
 
 void Engine::plan_decodes() {
   for (const SequencePtr& sequence : running_) {
+    if (sequence->preempted) continue;
     const Result<bool> room = guarded([&] { return sequence->generation->make_room(); });
     if (!room) {
       fail(*sequence, room.error());
     } else if (!*room) {
       finish(*sequence, FinishReason::context_full);
-    } else if (sequence->begun() && sequence->generation->missing().size() <= 1) {
+    } else if (sequence->begun() && sequence->generation->missing().size() <= 1 &&
+               take_pages(*sequence, sequence->generation->missing().size())) {
       items_.push_back({.sequence = sequence.get(), .count = sequence->generation->missing().size(), .decode = true});
     }
   }
   const std::size_t spare = items_.empty() ? 0 : kDraftRows / items_.size();
   for (Item& item : items_) {
+    if (item.sequence->generation == nullptr || item.sequence->preempted) continue;
     if (spare > 1 && item.count == 1) {
       const auto drafts = guarded([&] { return item.sequence->generation->draft(spare - 1); });
-      if (drafts) item.drafts = *drafts;
+      // Guesses are not worth a preemption.
+      if (drafts && item.sequence->session().take_pages(1 + drafts->size())) item.drafts = *drafts;
+      else if (!take_pages(*item.sequence, 1)) continue;
     }
-    const std::size_t rows = item.count + item.drafts.size();
-    pass_.decode_rows += rows;
-    pass_.head_rows += rows;
-    pass_.attended += attended_by(item.sequence->session().tokens().size(), rows);
+    pass_ = with_decode(pass_, item.sequence->session().tokens().size(), item.rows());
   }
 }
 
 void Engine::plan_prompts() {
   std::vector<Sequence*> sequences;
   for (const SequencePtr& sequence : running_) {
-    if (sequence->generation == nullptr) continue;
+    if (sequence->generation == nullptr || sequence->preempted) continue;
     if (!sequence->begun() || sequence->generation->missing().size() > 1) sequences.push_back(sequence.get());
   }
   if (sequences.empty()) return;
@@ -73,8 +81,10 @@ void Engine::plan_prompts() {
   for (std::size_t i = 0; i < counts.size(); ++i) {
     // With nothing missing, a step before this one broke off behind the pass.
     if (counts[i] == 0 && prompts[i].missing != 0) continue;
-    items_.push_back({.sequence = sequences[i], .count = counts[i]});
-    pass_ = with_prefill(pass_, prompts[i], counts[i]);
+    // An earlier one of them may have taken this one's pages.
+    if (!sequences[i]->preempted && take_pages(*sequences[i], counts[i])) {
+      items_.push_back({.sequence = sequences[i], .count = counts[i]});
+    }
   }
 }
 
@@ -93,7 +103,7 @@ void Engine::compute() {
     } else if (!group[0].drafts.empty()) {
       group[0].drafts = {};  // a guess, which the answer never comes to, may be at fault
       groups.push_back(group);
-    } else {
+    } else if (done.error().code != ErrorCode::resource_exhausted) {  // then it waits for the next step
       fail(*group[0].sequence, done.error());
     }
   }
@@ -137,11 +147,18 @@ void Engine::account(const Item& item) {
     return;
   }
   report_.prefilled += item.count;
-  if (!sequence.begun()) timings.prefilled_tokens += item.count;
+  const std::size_t again = sequence.begun() ? item.count : std::min(sequence.lost, item.count);
+  sequence.lost -= std::min(sequence.lost, item.count);
+  timings.prefilled_tokens += item.count - again;
   sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
-    (sequence.begun() ? book.counts().recomputed_tokens : book.counts().prefilled_tokens) += item.count;
+    book.counts().recomputed_tokens += again;
+    book.counts().prefilled_tokens += item.count - again;
     if (!sequence.begun() && generation.missing().empty()) book.enter(Phase::first_sample, since_submit(sequence));
   });
+  if (again > 0) {
+    const std::lock_guard lock(mutex_);
+    metrics_.recomputed_tokens += again;
+  }
   if (const auto& progress = generation.options().prefill_progress; progress && !sequence.begun()) {
     const std::size_t total = generation.tokens().size();
     const auto told = guarded([&]() -> Result<void> {
@@ -169,7 +186,9 @@ void Engine::choose() {
     const std::size_t first = running_.size();
     if (!sequence.followers.empty()) split(sequence);
     add(sequence);
-    for (std::size_t i = first; i < running_.size(); ++i) add(*running_[i]);
+    for (std::size_t i = first; i < running_.size(); ++i) {
+      if (running_[i]->generation != nullptr) add(*running_[i]);
+    }
   }
   for (const Row& row : rows) {
     const SessionState& session = row.sequence->session();
@@ -181,6 +200,7 @@ void Engine::choose() {
       row.sequence->reads_all = logits.asked_for_all();
     }
   }
+  remove_ended();
   std::sort(running_.begin(), running_.end(),
             [](const SequencePtr& a, const SequencePtr& b) { return a->before(*b); });
 }
@@ -189,7 +209,11 @@ void Engine::choose() {
 void Engine::split(Sequence& first) {
   for (SequencePtr& follower : first.followers) {
     (void)follower->generation->make_room();  // drops what was dropped of the first one's prompt
-    follower->session().share(first.session());
+    if (const auto shared = follower->session().share(first.session(), std::move(follower->reservation)); !shared) {
+      fail(*follower, shared.error());
+      running_.push_back(std::move(follower));
+      continue;
+    }
     Timings& timings = follower->generation->timings();
     timings.reused_tokens = timings.prompt_tokens;
     follower->ticket->change_ledger(follower->completion, [&](LedgerBook& book) {

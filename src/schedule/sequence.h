@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "rill/request.h"
+#include "kv/page_pool.h"
+#include "schedule/swap_store.h"
 #include "schedule/ticket_state.h"
 #include "session/generation_state.h"
 
@@ -20,6 +22,11 @@ struct Sequence {
   std::optional<Duration> deadline;  // on the scheduler's clock
   // The other answers to the prompt, which begin when it is computed.
   std::vector<std::unique_ptr<Sequence>> followers;
+  kv::Reservation reservation;       // of a follower, until it begins
+  bool admitted = false;             // at least once
+  bool preempted = false;            // until it is admitted again
+  std::optional<SwapStore::Slot> swapped = std::nullopt;  // what it held
+  std::size_t lost = 0;              // tokens that it held and must compute again
   bool reads_all = true;  // the last sample asked for the logits of the whole vocabulary
 
   session::SessionState& session() const { return *generation->session(); }

@@ -4,6 +4,13 @@
 
 namespace rill::schedule {
 
+PassShape with_decode(PassShape pass, std::size_t held, std::size_t rows) {
+  pass.decode_rows += rows;
+  pass.head_rows += rows;
+  pass.attended += attended_by(held, rows);
+  return pass;
+}
+
 PassShape with_prefill(PassShape pass, const PendingPrompt& prompt, std::size_t count) {
   pass.prefill_rows += count;
   pass.attended += attended_by(prompt.held, count);

@@ -25,7 +25,9 @@ struct PendingPrompt {
 std::vector<std::size_t> plan_prefill(PassShape pass, std::span<const PendingPrompt> prompts, std::size_t most,
                                       std::optional<Duration> budget, const PassCost& cost);
 
-// The pass with `count` tokens more.
+// The pass with `rows` tokens of an answer more.
+PassShape with_decode(PassShape pass, std::size_t held, std::size_t rows);
+// The pass with `count` tokens of a prompt more.
 PassShape with_prefill(PassShape pass, const PendingPrompt& prompt, std::size_t count);
 
 // Tokens that `count` rows behind `held` tokens look back at, themselves included.

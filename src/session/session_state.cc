@@ -86,17 +86,29 @@ Result<std::shared_ptr<SessionState>> SessionState::create(std::shared_ptr<const
 
 Result<std::shared_ptr<SessionState>> SessionState::fork() const {
   auto forked = std::make_shared<SessionState>(model_, options_, pool_, kv::SequenceCache(pool_));
-  forked->share(*this);
+  RILL_TRY(forked->share(*this));
   return forked;
 }
 
-void SessionState::share(const SessionState& from) {
+void SessionState::reserve(kv::Reservation reservation) {
+  cache_ = kv::SequenceCache(pool_, options_.rollback_reserve, std::move(reservation));
+}
+
+Result<void> SessionState::share(const SessionState& from, kv::Reservation reservation) {
   std::vector<Token> tokens = from.tokens_;
   std::vector<std::size_t> kept_positions = from.kept_positions_;
   std::vector<float> hidden(from.kept_hidden(0), from.kept_hidden(from.kept_count()));
-  cache_ = from.cache_.fork().value();
+  RILL_ASSIGN(kv::SequenceCache cache, from.cache_.fork(std::move(reservation)));
+  cache_ = std::move(cache);
   tokens_ = std::move(tokens);
   changed(std::move(hidden), std::move(kept_positions));
+  return {};
+}
+
+void SessionState::adopt(Content content) noexcept {
+  cache_ = std::move(content.cache);
+  tokens_ = std::move(content.tokens);
+  changed(std::move(content.hidden), std::move(content.kept_positions));
 }
 
 Result<model::Forward*> SessionState::forward() const {

@@ -55,7 +55,20 @@ class SessionState {
   Result<void> take_pages(std::size_t count);
   void give_back_pages() noexcept { cache_.abort(); }
   // Holds what `from` holds, on shared pages.
-  void share(const SessionState& from);
+  Result<void> share(const SessionState& from, kv::Reservation reservation = {});
+  // Of a session that holds nothing: it draws its pages from the reservation from now on.
+  void reserve(kv::Reservation reservation);
+
+  // All that a saved session keeps.
+  struct Content {
+    std::vector<Token> tokens;
+    std::vector<std::size_t> kept_positions;
+    std::vector<float> hidden;  // [kept_positions.size(), embedding_length]
+    kv::SequenceCache cache;    // of this session's pool, as long as `tokens`
+  };
+  void adopt(Content content) noexcept;
+  kv::SequenceCache empty_cache() const { return kv::SequenceCache(pool_, options_.rollback_reserve); }
+  const kv::SequenceCache& cache() const { return cache_; }
 
   // Most drafts that an append of one token may have.
   std::size_t room_for_drafts() const;

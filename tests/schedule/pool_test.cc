@@ -1,0 +1,252 @@
+// Requests that share one budget of pages: nobody dies for want of them, and nobody's bits change.
+#include <gtest/gtest.h>
+
+#include "rill/scheduler.h"
+#include "schedule/workload.h"
+#include "support/temp_dir.h"
+
+namespace rill {
+namespace {
+
+using test::Digests;
+using test::Job;
+using test::some_tokens;
+
+const std::shared_ptr<const Model>& llama() {
+  static const auto model = test::load_tiny(test::tiny_options("llama"));
+  return model;
+}
+
+const std::shared_ptr<const Model>& gemma() {
+  static const auto model = test::load_tiny(test::tiny_options("gemma3"));
+  return model;
+}
+
+std::shared_ptr<KvPool> pool_of(const std::shared_ptr<const Model>& model, std::size_t pages) {
+  const std::uint64_t page_bytes = KvPool::create(model).value()->use().page_bytes;
+  return KvPool::create(model, {.budget_bytes = pages * page_bytes}).value();
+}
+
+template <typename T>
+ErrorCode code_of(const Result<T>& result) {
+  return result ? throw std::runtime_error("no error") : result.error().code;
+}
+
+Duration dear(const PassShape& pass) { return std::chrono::seconds(1) * (pass.decode_rows + pass.prefill_rows); }
+Duration cheap(const PassShape& pass) { return Duration(pass.decode_rows + pass.prefill_rows); }
+
+void expect_empty(const KvPool& pool) {
+  EXPECT_EQ(pool.use().pages, 0u);
+  EXPECT_EQ(pool.use().reserved_bytes, 0u);
+}
+
+struct Submitted {
+  Job job;
+  std::shared_ptr<Digests> digests;
+  Ticket ticket;
+};
+
+Submitted submit(Scheduler& scheduler, const Job& job) {
+  const auto digests = std::make_shared<Digests>();
+  return {job, digests, scheduler.submit({.prompt = job.prompt, .options = job.options(digests), .priority = job.priority}).value()};
+}
+
+void expect_as_alone(const std::shared_ptr<const Model>& model, const Submitted& one) {
+  const auto result = one.ticket.result();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ((test::Outcome{result->tokens, result->text, *one.digests}), test::alone(model, one.job));
+}
+
+TEST(SharedPool, K09PreemptionMakesProgress) {
+  const test::TempDir directory;
+  const SwapOptions swaps[] = {{}, {.memory_bytes = 1 << 20}, {.file_bytes = 1 << 20, .directory = directory.path()}};
+  for (const auto& [sequences, prompt, tokens] : {std::tuple{2u, 40u, 52u}, {4u, 20u, 28u}}) {
+    for (const SwapOptions& swap : swaps) {
+      const auto pool = pool_of(llama(), 8);
+      Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
+                                                       .admission = Admission::overcommit,
+                                                       .swap = swap,
+                                                       .cost_model = dear}).value();
+      std::vector<Submitted> all;
+      for (unsigned i = 0; i < sequences; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(prompt, i), .max_tokens = tokens, .seed = i}));
+      std::size_t preempted = 0, most_running = 0;
+      for (;;) {
+        const StepReport report = scheduler.step().value();
+        preempted += report.preempted;
+        most_running = std::max(most_running, report.running);
+        if (report.idle()) break;
+        EXPECT_GT(report.generated + report.prefilled, 0u);
+        EXPECT_LE(pool->use().used_bytes, pool->use().budget_bytes);
+      }
+      EXPECT_GT(most_running, 1u);
+      EXPECT_GE(preempted, 1u);
+      EXPECT_LE(preempted, 2 * sequences);
+      const bool swapping = swap.memory_bytes + swap.file_bytes > 0;
+      EXPECT_EQ(scheduler.metrics().swaps, swapping ? preempted : 0u);
+      EXPECT_EQ(scheduler.metrics().recomputed_tokens > 0, !swapping);
+      EXPECT_EQ(scheduler.metrics().swapped_bytes, 0u);
+      std::size_t in_ledgers = 0;
+      for (const Submitted& one : all) {
+        expect_as_alone(llama(), one);
+        const Ledger ledger = one.ticket.ledger().value();
+        in_ledgers += ledger.preemptions;
+        EXPECT_EQ(ledger.preempted > Duration::zero(), ledger.preemptions > 0);
+        EXPECT_EQ(ledger.tokenize + ledger.queued + ledger.prefill + ledger.first_sample + ledger.decode + ledger.preempted, ledger.total);
+      }
+      EXPECT_EQ(in_ledgers, preempted);
+      expect_empty(*pool);
+    }
+  }
+}
+
+TEST(SharedPool, WhatIsCheaperIsDone) {
+  for (const bool swapping : {false, true}) {
+    const auto pool = pool_of(llama(), 8);
+    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
+                                                     .admission = Admission::overcommit,
+                                                     .swap = {.memory_bytes = 1 << 20},
+                                                     .cost_model = swapping ? dear : cheap}).value();
+    std::vector<Submitted> all;
+    for (unsigned i = 0; i < 2; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(40, i), .max_tokens = 52}));
+    scheduler.run_until_idle().value();
+    EXPECT_EQ(scheduler.metrics().swaps > 0, swapping);
+    EXPECT_GT(scheduler.metrics().preemptions, 0u);
+  }
+}
+
+TEST(SharedPool, TheLastOfTheLowestPriorityGivesItsPages) {
+  const auto pool = pool_of(llama(), 8);
+  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
+  std::vector<Submitted> all;
+  for (const int priority : {1, 0, 1}) {
+    all.push_back(submit(scheduler, {.prompt = some_tokens(17, 3), .max_tokens = 50, .priority = priority}));
+  }
+  scheduler.run_until_idle().value();
+  EXPECT_EQ(all[0].ticket.ledger().value().preemptions, 0u);
+  EXPECT_GT(all[1].ticket.ledger().value().preemptions, 0u);
+  for (const Submitted& one : all) expect_as_alone(llama(), one);
+}
+
+TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
+  const auto pool = pool_of(llama(), 8);
+  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool}).value();
+  std::vector<Submitted> all;
+  for (unsigned i = 0; i < 5; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
+  std::size_t most_running = 0;
+  for (;;) {
+    const StepReport report = scheduler.step().value();
+    EXPECT_EQ(report.preempted, 0u);
+    most_running = std::max(most_running, report.running);
+    EXPECT_LE(pool->use().used_bytes + pool->use().reserved_bytes, pool->use().budget_bytes);
+    if (report.idle()) break;
+  }
+  EXPECT_EQ(most_running, 2u);  // 3 pages and one to spare each
+  for (const Submitted& one : all) expect_as_alone(llama(), one);
+  expect_empty(*pool);
+}
+
+TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
+  for (const Admission admission : {Admission::guaranteed, Admission::overcommit}) {
+    const auto pool = pool_of(llama(), 8);
+    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = admission}).value();
+    GenerateOptions options{.max_tokens = 40};
+    const auto refused = scheduler.submit({.prompt = some_tokens(90), .options = options});
+    ASSERT_EQ(code_of(refused), ErrorCode::resource_exhausted);
+    for (const char* number : {"90", "40", "10 pages", "has 8"}) EXPECT_NE(refused.error().message.find(number), std::string::npos) << refused.error().message;
+    EXPECT_EQ(code_of(scheduler.submit({.prompt = some_tokens(9)})), ErrorCode::resource_exhausted);  // the window is 512
+    options.max_tokens = 16;
+    EXPECT_TRUE(scheduler.submit({.prompt = some_tokens(90), .options = options}));
+    scheduler.run_until_idle().value();
+    expect_empty(*pool);
+  }
+}
+
+TEST(SharedPool, CompletionsNeedTheirPromptOnce) {
+  const Job job{.prompt = some_tokens(64), .max_tokens = 16, .seed = 2};
+  const auto digests = std::make_shared<Digests>();
+  const auto submit = [&](Scheduler& scheduler) {
+    return scheduler.submit({.prompt = job.prompt, .options = job.options(digests), .completions = 3});
+  };
+  // 5 pages and one to spare; two more answers with 1 page and one to spare each.
+  Scheduler small = Scheduler::create(llama(), {.kv_pool = pool_of(llama(), 9)}).value();
+  EXPECT_EQ(code_of(submit(small)), ErrorCode::resource_exhausted);
+  const auto pool = pool_of(llama(), 10);
+  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool}).value();
+  Ticket ticket = submit(scheduler).value();
+  scheduler.run_until_idle().value();
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(ticket.result(i).value().tokens, test::alone(llama(), job, i).tokens);
+  expect_empty(*pool);
+}
+
+TEST(SharedPool, PagesHeldByOthersAreWaitedFor) {
+  const auto pool = pool_of(llama(), 8);
+  std::optional<Session> holder = Session::create(llama(), {.kv_pool = pool}).value();
+  holder->feed(some_tokens(100)).value();
+  for (const Admission admission : {Admission::guaranteed, Admission::overcommit}) {
+    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = admission}).value();
+    Submitted one = submit(scheduler, {.prompt = some_tokens(40), .max_tokens = 10});
+    EXPECT_EQ(code_of(scheduler.run_until_idle()), ErrorCode::resource_exhausted);
+    EXPECT_FALSE(one.ticket.finished());
+    holder.reset();
+    scheduler.run_until_idle().value();
+    expect_as_alone(llama(), one);
+    holder = Session::create(llama(), {.kv_pool = pool}).value();
+    holder->feed(some_tokens(100)).value();
+  }
+}
+
+// Requests of all kinds at random moments, some cancelled, in pools that are too small for them together.
+SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const auto pool = pool_of(model, (model == gemma() ? 50 : 9) + below(6));
+  SchedulerOptions options{.kv_pool = pool, .max_sequences = 3 + below(10), .prefill_chunk = 16 + below(20)};
+  options.admission = below(4) == 0 ? Admission::guaranteed : Admission::overcommit;
+  if (options.admission == Admission::overcommit && below(2) == 0) {
+    options.swap = {.memory_bytes = 4000 * below(20), .file_bytes = below(2) * 100000};
+    options.cost_model = below(3) == 0 ? cheap : dear;
+  }
+  Scheduler scheduler = Scheduler::create(model, options).value();
+  std::vector<Submitted> all;
+  std::vector<std::size_t> cancel_at;
+  const std::size_t requests = 8 + below(8);
+  for (std::size_t step = 0;; ++step) {
+    while (all.size() < requests && below(2) == 0) {
+      Job job = test::random_job(random, 50, 40);
+      job.max_tokens = 5 + job.max_tokens;
+      all.push_back(submit(scheduler, job));
+      cancel_at.push_back(below(8) == 0 ? step + below(30) : ~std::size_t{0});
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (cancel_at[i] == step) all[i].ticket.cancel();
+    }
+    const StepReport report = scheduler.step().value();
+    if (report.idle() && all.size() == requests) break;
+    EXPECT_TRUE(report.progress() || report.idle());
+    if (step == 3000) throw std::runtime_error("no end");
+  }
+  for (const Submitted& one : all) {
+    const auto result = one.ticket.result();
+    if (result && result->finish_reason == FinishReason::cancelled) continue;
+    expect_as_alone(model, one);
+  }
+  expect_empty(*pool);
+  return scheduler.metrics();
+}
+
+TEST(SharedPool, RandomMixesHaveTheBitsOfEachAlone) {
+  for (const auto& model : {llama(), gemma()}) {
+    std::uint64_t preemptions = 0, swaps = 0;
+    for (unsigned seed = 0; seed < 25; ++seed) {
+      const SchedulerMetrics metrics = run_mix(model, seed);
+      preemptions += metrics.preemptions;
+      swaps += metrics.swaps;
+    }
+    EXPECT_GT(swaps, 5u);  // of both kinds, or nothing was tried
+    EXPECT_GT(preemptions - swaps, 5u);
+  }
+}
+
+}  // namespace
+}  // namespace rill
