@@ -73,6 +73,9 @@ struct GenerateOptions {
   std::size_t drop_tokens = 0;                           // drop_oldest; 0: half of what may be dropped
   std::optional<LogprobOptions> logprobs = std::nullopt; // report log-probabilities with each token
   SpeculationOptions speculation = {};                   // faster, with the same answer
+  // Lengths of this prompt, in tokens, from which other prompts may go on: where a part that they share ends. Only models
+  // with sliding windows need them, as the ends of prompts and answers are kept in any case (SessionOptions::prefix_cache).
+  std::vector<std::size_t> cache_boundaries = {};
   AddSpecial add_special = AddSpecial::from_model;       // of a text prompt, at position 0 only
   bool parse_special = false;                            // control tokens in a text prompt
   bool show_special = false;                             // control tokens in the output's text

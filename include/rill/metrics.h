@@ -19,7 +19,10 @@ inline Duration steady_now() { return std::chrono::steady_clock::now().time_sinc
 
 struct Timings {
   std::size_t prompt_tokens = 0;     // of the whole prompt
-  std::size_t reused_tokens = 0;     // of those, already held by the session
+  std::size_t reused_tokens = 0;     // of those, already held by the session, or by its prefix cache
+  std::size_t cached_tokens = 0;     // of those, from the prefix cache
+  // Known to the prefix cache and computed all the same: layers with a sliding window no longer held what goes before.
+  std::size_t window_evicted_tokens = 0;
   std::size_t prefilled_tokens = 0;  // of those, computed now
   std::size_t decode_passes = 0;     // forward passes of generated tokens
   std::size_t drafted_tokens = 0;    // guessed in advance and computed in those passes (SpeculationOptions)

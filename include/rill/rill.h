@@ -20,6 +20,7 @@
 #include "rill/message.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
+#include "rill/prefix_cache.h"
 #include "rill/presets.h"
 #include "rill/processors.h"
 #include "rill/request.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +18,7 @@
 #include "rill/logits.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
+#include "rill/prefix_cache.h"
 #include "rill/result.h"
 #include "rill/stop_token.h"
 #include "rill/token.h"
@@ -38,6 +39,10 @@ struct SessionOptions {
   // Where keys and values are kept, with other sessions of the model; null: in memory of the session's own, without limit.
   // invalid_argument: it is another model's, or its kv_type is another.
   std::shared_ptr<KvPool> kv_pool = nullptr;
+  // Reuses what sessions of the same domain have computed, while this one is empty. It must be of this model, and of
+  // kv_type; kv_pool may be null, or must be its pool. Without a domain, nothing is looked up and nothing is left.
+  std::shared_ptr<PrefixCache> prefix_cache = nullptr;
+  std::string domain = "";            // who may share: a tenant, a scope of permissions. Bytes, not shown to the model
 };
 
 // Which of the tokens fed keep their hidden state, from which logits() are computed.
@@ -111,6 +116,10 @@ class RILL_EXPORT Session {
   // The last kept position, or the index-th kept one. no_hidden_state until something was fed.
   Result<Logits> logits(std::size_t kept_index) const;
   Logits logits() const;
+
+  // Leaves what the session holds to its prefix cache, besides what feed and generate leave there: other prompts may go on
+  // from here. invalid_argument: it has none, or no domain.
+  Result<void> cache_prefix() const;
 
   // Keeps the first `length` tokens; with length() itself nothing changes. window_evicted: a sliding window no longer
   // holds what would be needed; with refill, the session re-feeds its own tokens instead.

@@ -234,6 +234,38 @@ void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk
   reservation_.shrink(static_cast<std::size_t>(needed));
 }
 
+Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages) {
+  for (std::size_t group = 0; group < tables_.size(); ++group) tables_[group].bases.assign(pages[group].size(), nullptr);
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    const auto kept = pages[group].begin() + static_cast<std::ptrdiff_t>(first_kept_page(group, length));
+    const auto hole = std::find(pages[group].rbegin(), std::make_reverse_iterator(kept), nullptr);
+    std::fill(pages[group].begin(), hole.base(), nullptr);
+    if (const auto retained = pool_->retain(pages[group], holder_, reservation_); !retained) {
+      for (Table& table : tables_) {
+        drop_pages_from(table, 0);
+        table.bases.clear();
+        table.first_held = 0;
+      }
+      return retained.error();
+    }
+    Table& table = tables_[group];
+    table.first_held = static_cast<std::size_t>(hole.base() - pages[group].begin());
+    table.pages = std::move(pages[group]);
+    for (std::size_t page = table.first_held; page < table.pages.size(); ++page) table.bases[page] = table.pages[page]->base;
+  }
+  length_ = length;
+  return {};
+}
+
+bool SequenceCache::holds_window(std::size_t page) const noexcept {
+  for (std::size_t group = 0; group < tables_.size(); ++group) {
+    if (pool_->groups()[group].window != 0 && page < tables_[group].pages.size() && tables_[group].pages[page] != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::uint64_t SequenceCache::bytes_held() const noexcept {
   std::uint64_t bytes = 0;
   for (std::size_t group = 0; group < tables_.size(); ++group) {

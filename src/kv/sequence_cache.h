@@ -39,6 +39,7 @@ class SequenceCache {
 
   std::uint64_t length() const noexcept { return length_; }  // tokens
   const PagePool& pool() const noexcept { return *pool_; }
+  std::uint64_t rollback_reserve() const noexcept { return rollback_reserve_; }
 
   // Makes the slots of positions [length(), end) writable; may be called again with a greater end. If it fails the
   // append is aborted. resource_exhausted: the pool has no room.
@@ -95,6 +96,13 @@ class SequenceCache {
   // given. On error it stays empty. malformed: as above. resource_exhausted: the pool has no room. Else the source's error.
   using Source = std::function<Result<void>(std::span<std::byte>)>;
   Result<void> copy_in(const Extent& extent, const Source& source);
+  // Makes this sequence, which must be empty, hold `length` tokens on pages that others hold, too: [group][position / 16],
+  // the last ones all there, before them null where a window need not be held. On error (PagePool::retain) it stays empty.
+  Result<void> adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages);
+  // The group's pages, by position / 16, of an append that is not committed, too; null where the window has passed.
+  std::span<Page* const> pages(std::size_t group) const noexcept { return tables_[group].pages; }
+  // Whether a group with a window holds its page of the positions [16 * page, 16 * page + 16).
+  bool holds_window(std::size_t page) const noexcept;
 
   // Bases of the group's pages by position / 16; null where the window has passed.
   std::span<std::byte* const> page_table(std::size_t group) const noexcept { return tables_[group].bases; }

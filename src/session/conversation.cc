@@ -54,7 +54,8 @@ struct Conversation::State {
 
   void update();
   void settle();
-  Result<RenderedPrompt> render() const;
+  Result<RenderedPrompt> render(const std::vector<Message>& messages) const;
+  std::size_t common_beginning(std::span<const Token> prompt) const;
   Result<Encoded> encode(const RenderedPrompt& prompt) const;
 };
 
@@ -78,7 +79,7 @@ void Conversation::State::settle() {
   running.reset();
 }
 
-Result<RenderedPrompt> Conversation::State::render() const {
+Result<RenderedPrompt> Conversation::State::render(const std::vector<Message>& messages) const {
   return chat_template->render(messages, session::with_special_tokens(options.render, session.model().tokenizer()));
 }
 
@@ -108,6 +109,20 @@ Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedP
               known == 0 ? encode_chat(tokenizer, prompt) : tokenizer.encode_rendered(text.substr(known), untrusted));
   encoded.tokens.insert(encoded.tokens.end(), rest.begin(), rest.end());
   return encoded;
+}
+
+// Length of what conversations with the same first system message, template and tools have in common: their prompts differ
+// from there on, where the user's first words are.
+std::size_t Conversation::State::common_beginning(std::span<const Token> prompt) const {
+  const auto user = std::find_if(messages.begin(), messages.end(), [](const Message& m) { return m.role == "user"; });
+  if (user == messages.end()) return 0;
+  std::vector<Message> others(messages.begin(), user + 1);
+  others.back().content = std::string(1, user->content.starts_with('a') ? 'b' : 'a');
+  const auto rendered = render(others);
+  const auto encoded = rendered ? encode_chat(session.model().tokenizer(), *rendered) : rendered.error();
+  if (!encoded) return 0;
+  const auto differs = std::mismatch(prompt.begin(), prompt.end(), encoded->begin(), encoded->end());
+  return static_cast<std::size_t>(differs.first - prompt.begin());
 }
 
 Conversation::Conversation(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -141,8 +156,13 @@ Result<Generation> Conversation::respond(GenerateOptions options) {
     state.settle();
     RILL_ASSIGN(const auto entry, state.session.state()->enter());
     const Duration start = state.session.options().clock();
-    RILL_ASSIGN(RenderedPrompt prompt, state.render());
+    RILL_ASSIGN(RenderedPrompt prompt, state.render(state.messages));
     RILL_ASSIGN(State::Encoded encoded, state.encode(prompt));
+    const bool begins = state.session.state()->caches() && encoded.known.tokens == 0;
+    if (begins && state.session.model().info().sliding_window != 0) {
+      const std::size_t common = state.common_beginning(encoded.tokens);
+      if (common > 0) options.cache_boundaries.push_back(common);
+    }
     const Duration tokenize = state.session.options().clock() - start;
     RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), encoded.tokens,
                                                                    std::move(options), start, tokenize));

@@ -65,7 +65,7 @@ class TimedHead final : public LogitsSource {
   mutable Duration spent_{};
 };
 
-Result<void> check_options(const GenerateOptions& options, std::size_t vocabulary) {
+Result<void> check_options(const GenerateOptions& options, std::size_t prompt_tokens, std::size_t vocabulary) {
   if (options.context_policy != ContextPolicy::drop_oldest && (options.keep_tokens != 0 || options.drop_tokens != 0)) {
     return make_error(ErrorCode::invalid_argument,
                       "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest", options.keep_tokens,
@@ -85,6 +85,12 @@ Result<void> check_options(const GenerateOptions& options, std::size_t vocabular
     // The output is UTF-8: anything else could only match inside a character.
     if (!utf8::is_valid(options.stop_strings[i])) {
       return make_error(ErrorCode::invalid_argument, "stop_strings[{}] is not UTF-8", i);
+    }
+  }
+  for (std::size_t i = 0; i < options.cache_boundaries.size(); ++i) {
+    if (options.cache_boundaries[i] == 0 || options.cache_boundaries[i] > prompt_tokens) {
+      return make_error(ErrorCode::invalid_argument, "cache_boundaries[{}] = {}, not in a prompt of {} tokens", i,
+                        options.cache_boundaries[i], prompt_tokens);
     }
   }
   if (options.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
@@ -120,8 +126,10 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
                                                                std::vector<Token> tokens, std::size_t prompt_begin,
                                                                GenerateOptions options, Duration started,
                                                                Duration tokenize) {
-  RILL_TRY(check_options(options, session->loaded().vocabulary_size()));
+  RILL_TRY(check_options(options, tokens.size() - prompt_begin, session->loaded().vocabulary_size()));
   RILL_TRY(session->check_tokens(std::span<const Token>(tokens).subspan(prompt_begin)));
+  for (std::size_t& boundary : options.cache_boundaries) boundary += prompt_begin;
+  std::sort(options.cache_boundaries.begin(), options.cache_boundaries.end());
   RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings));
   const Tokenizer& tokenizer = session->model()->tokenizer();
   std::vector<Token> end_tokens =
@@ -228,7 +236,10 @@ std::optional<Chunk> GenerationState::run(Step step) {
     return {};
   });
   if (!stepped) fail(std::move(stepped).error());
-  if (phase_ == Phase::ended && session_->epoch() == epoch_) session_->drop_drafts();
+  if (phase_ == Phase::ended && session_->epoch() == epoch_) {
+    session_->drop_drafts();
+    if (!error_) session_->cache_prefix();
+  }
   if (error_) return std::nullopt;
   if (phase_ == Phase::ended && chunk.text.empty() && !chunk.token) return std::nullopt;
   return chunk;
@@ -273,13 +284,35 @@ Result<void> GenerationState::step(Chunk& chunk) {
 Result<bool> GenerationState::make_room() {
   const std::size_t context = session_->options().context_tokens;
   const std::size_t most = phase_ == Phase::prompt ? context - 1 : context;
-  if (options_.context_policy != ContextPolicy::drop_oldest) return tokens_.size() <= context;
-  if (!drop_oldest(most)) return true;
-  const auto held = session_->tokens();
-  const auto differs = std::mismatch(tokens_.begin(), tokens_.end() - 1, held.begin(), held.end());
-  const Result<void> cut = session_->truncate(static_cast<std::size_t>(differs.first - tokens_.begin()), false);
-  if (!cut) RILL_TRY(session_->truncate(0, false));  // a window has passed what would be needed
+  if (options_.context_policy != ContextPolicy::drop_oldest && tokens_.size() > context) return false;
+  if (options_.context_policy == ContextPolicy::drop_oldest && drop_oldest(most)) {
+    const auto held = session_->tokens();
+    const auto differs = std::mismatch(tokens_.begin(), tokens_.end() - 1, held.begin(), held.end());
+    const Result<void> cut = session_->truncate(static_cast<std::size_t>(differs.first - tokens_.begin()), false);
+    if (!cut) RILL_TRY(session_->truncate(0, false));  // a window has passed what would be needed
+  }
+  if (session_->tokens().empty()) {
+    RILL_ASSIGN(const SessionState::Reused reused, session_->adopt_prefix(std::span(tokens_).first(tokens_.size() - 1)));
+    if (phase_ == Phase::prompt) count(reused);
+  }
   return true;
+}
+
+std::size_t GenerationState::next_boundary() const {
+  const std::vector<std::size_t>& named = options_.cache_boundaries;
+  const auto next = std::upper_bound(named.begin(), named.end(), session_->tokens().size());
+  return next == named.end() ? tokens_.size() : std::min(*next, tokens_.size());
+}
+
+void GenerationState::leave_boundary() {
+  const std::vector<std::size_t>& named = options_.cache_boundaries;
+  if (std::binary_search(named.begin(), named.end(), session_->tokens().size())) session_->cache_prefix();
+}
+
+void GenerationState::count(const SessionState::Reused& reused) {
+  result_.timings.reused_tokens = reused.tokens;
+  result_.timings.cached_tokens = reused.cached;
+  result_.timings.window_evicted_tokens = reused.window_evicted;
 }
 
 bool GenerationState::advance() {
@@ -290,6 +323,7 @@ bool GenerationState::advance() {
 }
 
 Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
+  if (phase_ == Phase::prompt) session_->cache_prefix();
   phase_ = Phase::decode;
   epoch_ = session_->epoch();
   const Duration before = elapsed();
@@ -313,16 +347,17 @@ Result<void> GenerationState::prefill() {
   const Duration before = elapsed();
   if (options_.context_policy == ContextPolicy::drop_oldest) drop_oldest(session_->options().context_tokens - 1);
   const auto held = session_->tokens();
-  std::size_t reused = held.size();
-  if (tokens_.size() > held.size() && std::equal(held.begin(), held.end(), tokens_.begin())) {
+  SessionState::Reused reused{held.size()};
+  const bool begins = session_->caches() && (held.empty() || next_boundary() < tokens_.size());
+  if (!begins && tokens_.size() > held.size() && std::equal(held.begin(), held.end(), tokens_.begin())) {
     const Keep keep;
     const SessionState::Append append{session_.get(), missing(), &keep};
     RILL_TRY(SessionState::append({&append, 1}, options_.stop, options_.prefill_progress));
   } else {
-    RILL_ASSIGN(reused, session_->replace(tokens_, options_.stop, options_.prefill_progress));
+    RILL_ASSIGN(reused, session_->replace(tokens_, options_.cache_boundaries, options_.stop, options_.prefill_progress));
   }
-  result_.timings.reused_tokens = reused;
-  result_.timings.prefilled_tokens = session_->tokens().size() - reused;
+  count(reused);
+  result_.timings.prefilled_tokens = session_->tokens().size() - reused.tokens;
   result_.timings.prefill = elapsed() - before;
   return {};
 }
@@ -332,7 +367,7 @@ Result<void> GenerationState::feed_last_token() {
   RILL_ASSIGN(const std::span<const Token> drafts, draft(Speculation::kMostDrafts));
   const Duration before = elapsed();
   if (drop_oldest(session_->options().context_tokens)) {
-    RILL_TRY(session_->replace(tokens_, options_.stop, {}));
+    RILL_TRY(session_->replace(tokens_, {}, options_.stop, {}));
   } else {
     RILL_TRY(append(tokens_.back(), drafts));
   }

@@ -38,12 +38,17 @@ class GenerationState {
   // driver alone. A round is: make_room(); what missing() says is appended, in pieces and with draft() behind its last
   // token if there is but one; sample() from the logits that follow.
   //
-  // False: the window is full, and the answer shall end so. After true the session holds a proper prefix of tokens().
+  // False: the window is full, and the answer shall end so. After true the session holds a proper prefix of tokens(),
+  // which it may have from its prefix cache.
   Result<bool> make_room();
   // What the session shall hold before the next sample: prompt and answer, without what was dropped of them.
   std::span<const Token> tokens() const { return tokens_; }
   // Those that it does not hold yet. Nothing after a draft that was right: sample() may follow at once.
   std::span<const Token> missing() const { return std::span(tokens_).subspan(session_->tokens().size()); }
+  // The length at which an append shall end, so that leave_boundary() can leave it to the prefix cache: tokens().size(),
+  // which needs no such call, or one that GenerateOptions names.
+  std::size_t next_boundary() const;
+  void leave_boundary();
   // Takes over what was already computed of the only missing token, if it was drafted.
   bool advance();
   // Guesses what follows the only missing token, at most `most` tokens.
@@ -84,6 +89,7 @@ class GenerationState {
   Result<void> step(Chunk& chunk);
   bool drop_oldest(std::size_t most);
   Result<void> prefill();
+  void count(const SessionState::Reused& reused);
   Result<void> feed_last_token();
   Result<void> append(Token token, std::span<const Token> drafts);
   Result<void> choose(const LogitsSource& logits, Chunk& chunk);

@@ -136,7 +136,7 @@ Result<void> Session::feed(std::span<const Token> tokens, const FeedOptions& opt
   return guarded([&]() -> Result<void> {
     RILL_ASSIGN(const auto entry, state_->enter());
     const SessionState::Append append{state_.get(), tokens, &options.keep};
-    return SessionState::append({&append, 1}, options.stop, options.progress);
+    return SessionState::feed({&append, 1}, options.stop, options.progress);
   });
 }
 
@@ -151,6 +151,16 @@ Result<Logits> Session::logits(std::size_t kept_index) const {
 Logits Session::logits() const {
   const std::size_t kept = state_->kept_count();
   return Logits(state_, state_->epoch(), kept == 0 ? 0 : kept - 1);
+}
+
+Result<void> Session::cache_prefix() const {
+  RILL_ASSIGN(const auto entry, state_->enter());
+  if (!state_->caches()) {
+    return make_error(ErrorCode::invalid_argument, "the session has {}",
+                      state_->options().prefix_cache == nullptr ? "no prefix cache" : "no domain to cache a prefix in");
+  }
+  state_->cache_prefix();
+  return {};
 }
 
 Result<void> Session::truncate(std::size_t length, TruncateOptions options) {
@@ -284,7 +294,7 @@ Result<void> feed_batch(std::span<const FeedItem> items, const StopToken& stop) 
     for (SessionState* state : states) {
       RILL_ASSIGN(entries.emplace_back(), state->enter());
     }
-    return SessionState::append(appends, stop, {});
+    return SessionState::feed(appends, stop, {});
   });
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "kv/prefix_tree.h"
 #include "model/head.h"
 
 namespace rill::session {
@@ -31,6 +32,12 @@ Result<SessionOptions> checked(const SessionOptions& options, const Model& model
     return make_error(ErrorCode::invalid_argument, "kv_type is not one of f32, f16, q8_0");
   }
   if (!resolved.clock) return make_error(ErrorCode::invalid_argument, "clock is empty");
+  if (resolved.prefix_cache != nullptr) {
+    if (resolved.kv_pool == nullptr) resolved.kv_pool = resolved.prefix_cache->pool();
+    if (resolved.kv_pool != resolved.prefix_cache->pool()) {
+      return make_error(ErrorCode::invalid_argument, "prefix_cache keeps its pages in another pool than kv_pool");
+    }
+  }
   if (resolved.kv_pool != nullptr) {
     if (resolved.kv_pool->model().get() != &model) {
       return make_error(ErrorCode::invalid_argument, "kv_pool is of another model");
@@ -246,6 +253,41 @@ Result<void> SessionState::take_pages(std::size_t count) {
   return cache_.extend_to(tokens_.size() + count);
 }
 
+Result<void> SessionState::feed(std::span<const Append> feeds, const StopToken& stop,
+                                const model::Forward::Progress& progress) {
+  std::vector<Append> appends(feeds.begin(), feeds.end());
+  std::vector<Keep> keeps(feeds.size());
+  std::vector<SessionState*> began;
+  Result<void> done;
+  for (std::size_t i = 0; i < feeds.size() && done; ++i) {
+    SessionState& state = *feeds[i].state;
+    if (!state.caches() || !state.tokens_.empty()) continue;
+    began.push_back(&state);
+    // What is kept is computed.
+    const std::span<const Token> tokens = feeds[i].tokens;
+    const auto kept = kept_indices(*feeds[i].keep, tokens.size());
+    if (!kept || tokens.empty()) continue;  // append will refuse
+    const auto adopted = state.adopt_prefix(tokens.first(kept->empty() ? tokens.size() - 1 : kept->front()));
+    if (!adopted) {
+      done = adopted.error();
+      continue;
+    }
+    keeps[i] = *feeds[i].keep;
+    for (std::size_t& position : keeps[i].positions) position -= adopted->tokens;
+    appends[i].keep = &keeps[i];
+    appends[i].tokens = tokens.subspan(adopted->tokens);
+  }
+  if (done) done = append(appends, stop, progress);
+  for (SessionState* state : began) {
+    if (done) {
+      state->cache_prefix();
+    } else {
+      RILL_TRY(state->truncate(0, false));
+    }
+  }
+  return done;
+}
+
 Result<void> SessionState::truncate(std::size_t length, bool refill) {
   if (length > tokens_.size()) {
     return make_error(ErrorCode::invalid_argument, "truncate to {}, but the session holds {} tokens", length,
@@ -256,40 +298,83 @@ Result<void> SessionState::truncate(std::size_t length, bool refill) {
   if (!truncated) {
     if (!refill || truncated.error().code != ErrorCode::window_evicted) return truncated.error();
     std::vector<Token> tokens(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(length));
-    RILL_TRY(replace(std::move(tokens), {}, {}));
+    RILL_TRY(replace(std::move(tokens), {}, {}, {}));
   }
   tokens_.resize(length);
   changed({}, {});
   return {};
 }
 
-Result<std::size_t> SessionState::replace(std::vector<Token> tokens, const StopToken& stop,
-                                          const model::Forward::Progress& progress) {
+Result<SessionState::Reused> SessionState::replace(std::vector<Token> tokens, std::span<const std::size_t> boundaries,
+                                                   const StopToken& stop, const model::Forward::Progress& progress) {
   RILL_TRY(check_tokens(tokens));
   if (tokens.size() > options_.context_tokens) {
     return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(),
                       options_.context_tokens);
   }
   const auto differs = std::mismatch(tokens.begin(), tokens.end() - 1, tokens_.begin(), tokens_.end());
-  std::size_t common = static_cast<std::size_t>(differs.first - tokens.begin());
+  Reused reused{static_cast<std::size_t>(differs.first - tokens.begin())};
 
   kv::SequenceCache cache(pool_, options_.rollback_reserve);
-  if (auto forked = cache_.fork_at(common)) {
+  if (auto forked = cache_.fork_at(reused.tokens)) {
     cache = *std::move(forked);
   } else {
-    common = 0;
+    reused.tokens = 0;
   }
-  const std::vector<std::size_t> keep = {tokens.size() - common - 1};
-  std::vector<float> hidden(loaded().config.embedding_length);
-  const model::Segment segment{std::span<const Token>(tokens).subspan(common), common, &cache, keep, hidden.data()};
+  const std::span<const Token> all = tokens;
+  if (caches()) {
+    kv::SequenceCache found(pool_, options_.rollback_reserve);
+    const auto hit = options_.prefix_cache->tree()->find(options_.domain, all.first(all.size() - 1), reused.tokens, found);
+    if (hit.tokens > reused.tokens) {
+      cache = std::move(found);
+      reused.tokens = reused.cached = hit.tokens;
+    }
+    reused.window_evicted = hit.window_evicted;
+  }
+
   RILL_ASSIGN(model::Forward * work, forward());
-  RILL_TRY(work->run({&segment, 1}, stop, progress));
-  cache.commit(tokens.size());
+  std::vector<float> hidden(loaded().config.embedding_length);
+  std::size_t begin = reused.tokens;
+  const auto advance_to = [&](std::size_t end, std::span<const std::size_t> keep) {
+    const model::Segment segment{all.subspan(begin, end - begin), begin, &cache, keep, hidden.data()};
+    const auto report = [&](std::size_t done, std::size_t) {
+      if (progress) progress(begin - reused.tokens + done, all.size() - reused.tokens);
+    };
+    return work->run({&segment, 1}, stop, report);
+  };
+  for (const std::size_t boundary : boundaries) {
+    if (!caches() || boundary <= begin || boundary >= all.size()) continue;
+    RILL_TRY(advance_to(boundary, {}));
+    cache.commit(boundary);
+    leave_prefix(all.first(boundary), cache);
+    begin = boundary;
+  }
+  const std::size_t last = all.size() - 1 - begin;
+  RILL_TRY(advance_to(all.size(), {&last, 1}));
+  cache.commit(all.size());
 
   cache_ = std::move(cache);
   tokens_ = std::move(tokens);
   changed(std::move(hidden), {tokens_.size() - 1});
-  return common;
+  return reused;
+}
+
+Result<SessionState::Reused> SessionState::adopt_prefix(std::span<const Token> tokens) {
+  if (!caches() || !tokens_.empty()) return Reused{};
+  grow(tokens_, tokens.size());
+  const auto hit = options_.prefix_cache->tree()->find(options_.domain, tokens, 0, cache_);
+  if (hit.tokens > 0) {
+    tokens_.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(hit.tokens));
+    changed({}, {});
+  }
+  return Reused{hit.tokens, hit.tokens, hit.window_evicted};
+}
+
+void SessionState::leave_prefix(std::span<const Token> tokens, const kv::SequenceCache& cache) const noexcept {
+  static_cast<void>(guarded([&]() -> Result<void> {
+    options_.prefix_cache->tree()->insert(options_.domain, tokens, cache);
+    return {};
+  }));
 }
 
 Result<std::vector<float>> SessionState::hidden_states(std::span<const Token> tokens, const StopToken& stop) const {

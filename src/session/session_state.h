@@ -78,11 +78,30 @@ class SessionState {
   bool has_drafts() const { return !drafts_.empty(); }
   void drop_drafts() noexcept;  // and their memory
 
+  // append() of what begins sequences: an empty session takes what its prefix cache has, and leaves what was computed.
+  static Result<void> feed(std::span<const Append> feeds, const StopToken& stop,
+                           const model::Forward::Progress& progress);
+
   Result<void> truncate(std::size_t length, bool refill);
-  // Makes the session hold `tokens`, computing only what follows the longest common prefix that the cache still has,
-  // the last token in any case. Returns how many tokens were kept.
-  Result<std::size_t> replace(std::vector<Token> tokens, const StopToken& stop,
-                              const model::Forward::Progress& progress);
+
+  struct Reused {
+    std::size_t tokens = 0;          // that were not computed
+    std::size_t cached = 0;          // of those, from the prefix cache
+    std::size_t window_evicted = 0;  // more that the prefix cache knew, but had no window for
+  };
+  // Makes the session hold `tokens`, computing only what follows the longest common prefix that it or its prefix cache
+  // has, the last token in any case. Leaves what it holds at each of the ascending `boundaries` to the prefix cache.
+  Result<Reused> replace(std::vector<Token> tokens, std::span<const std::size_t> boundaries, const StopToken& stop,
+                         const model::Forward::Progress& progress);
+
+  // With a prefix cache and a domain:
+  bool caches() const { return options_.prefix_cache != nullptr && !options_.domain.empty(); }
+  // Makes an empty session hold the longest prefix of `tokens` that the cache has, if any.
+  Result<Reused> adopt_prefix(std::span<const Token> tokens);
+  // Leaves what the session holds to the cache; if there is no memory for that, the cache just does not have it.
+  void cache_prefix() const noexcept {
+    if (caches() && !tokens_.empty()) leave_prefix(tokens_, cache_);
+  }
 
   // Hidden states [tokens, embedding_length] after the output norm for a sequence that starts anew; the session is not
   // touched.
@@ -107,6 +126,7 @@ class SessionState {
   Result<model::Forward*> forward() const;
   void changed(std::vector<float> hidden, std::vector<std::size_t> kept_positions, std::vector<Token> drafts = {});
   void forget_drafts() noexcept;
+  void leave_prefix(std::span<const Token> tokens, const kv::SequenceCache& cache) const noexcept;
 
   std::shared_ptr<const Model> model_;
   SessionOptions options_;
