@@ -381,7 +381,7 @@ TEST(SessionFailureTest, PagesThatRunOutLeaveNoTrace) {
   EXPECT_EQ(pool->use().used_bytes, used);
   EXPECT_EQ(state->tokens().size(), 20u);
   EXPECT_EQ(state->epoch(), epoch);
-  EXPECT_EQ(code_of(state->replace(more, {}, {})), ErrorCode::resource_exhausted);
+  EXPECT_EQ(code_of(state->replace(more, {}, {}, {})), ErrorCode::resource_exhausted);
   EXPECT_EQ(code_of(state->hidden_states(more, {})), ErrorCode::resource_exhausted);
   EXPECT_EQ(pool->use().used_bytes, used);
 }
