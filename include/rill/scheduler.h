@@ -13,6 +13,7 @@
 #include "rill/kv_pool.h"
 #include "rill/metrics.h"
 #include "rill/model.h"
+#include "rill/prefix_cache.h"
 #include "rill/request.h"
 #include "rill/result.h"
 #include "rill/scheduler_metrics.h"
@@ -54,6 +55,8 @@ struct SchedulerOptions {
   // Where keys and values are kept, with sessions and other schedulers of the model; null: a pool of its own, without
   // limit. invalid_argument: it is another model's, or its kv_type is another.
   std::shared_ptr<KvPool> kv_pool = nullptr;
+  // Prompts with a domain go on from what others of it have computed. kv_pool may be null, or must be its pool.
+  std::shared_ptr<PrefixCache> prefix_cache = nullptr;
   Admission admission = Admission::guaranteed;
   SwapOptions swap = {};            // with overcommit
   std::size_t rollback_reserve = 64;  // as SessionOptions::rollback_reserve

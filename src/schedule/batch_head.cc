@@ -7,10 +7,7 @@
 
 namespace rill::schedule {
 
-void BatchHead::clear() {
-  rows_.clear();
-  passes_ = 0;
-}
+void BatchHead::clear() { rows_.clear(); }
 
 std::size_t BatchHead::add(const float* hidden, bool expected) {
   rows_.push_back({hidden, expected, kNone});
@@ -30,7 +27,6 @@ Result<void> BatchHead::compute(std::size_t row) {
     rows_[i].place = count++;
   }
   if (logits_.size() < count * vocabulary) logits_.resize(count * vocabulary);
-  ++passes_;
   Result<void> done = model::head_logits(*model_, hidden_.data(), count, std::span(logits_).first(count * vocabulary));
   if (done || count == 1) return done;
   for (Row& other : rows_) other.place = kNone;  // another row's fault, perhaps

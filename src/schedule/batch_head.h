@@ -20,7 +20,6 @@ class BatchHead {
   void clear();
   // `hidden` [embedding_length] must stay until clear(). Returns the row's number.
   std::size_t add(const float* hidden, bool expected);
-  std::size_t passes_over() const { return passes_; }  // since clear()
 
   Result<void> all(std::size_t row, std::span<float> out);
   Result<void> rows(std::size_t row, std::span<const Token> ids, std::span<float> out) const;
@@ -40,7 +39,6 @@ class BatchHead {
   std::vector<Row> rows_;
   std::vector<float> hidden_;  // [of a pass, embedding_length]
   std::vector<float> logits_;  // [of a pass, vocabulary]
-  std::size_t passes_ = 0;
 };
 
 // One row, for a chain. Notes whether all logits were asked for.

@@ -35,13 +35,15 @@ Result<void> check_options(const SchedulerOptions& options) {
   return {};
 }
 
-SessionOptions session_options(const SchedulerOptions& options) {
+SessionOptions session_options(const SchedulerOptions& options, const std::string& domain = {}) {
   return {.context_tokens = options.context_tokens,
           .kv_type = options.kv_type,
           .prefill_chunk = options.prefill_chunk,
           .rollback_reserve = options.rollback_reserve,
           .clock = options.clock,
-          .kv_pool = options.kv_pool};
+          .kv_pool = options.kv_pool,
+          .prefix_cache = options.prefix_cache,
+          .domain = domain};
 }
 
 // To fill passes, and to choose between swapping and computing again.
@@ -67,6 +69,7 @@ void insert_in_order(std::vector<SequencePtr>& sequences, SequencePtr sequence) 
 Result<std::shared_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, SchedulerOptions options) {
   if (model == nullptr) return make_error(ErrorCode::invalid_argument, "model is null");
   RILL_TRY(check_options(options));
+  if (options.kv_pool == nullptr && options.prefix_cache != nullptr) options.kv_pool = options.prefix_cache->pool();
   if (options.kv_pool == nullptr) {
     RILL_ASSIGN(options.kv_pool, KvPool::create(model, {.kv_type = options.kv_type}));
   }
@@ -152,7 +155,7 @@ Result<SequencePtr> Engine::make_sequences(Request request, std::vector<Token> p
     const std::uint32_t index = first_index + static_cast<std::uint32_t>(i);
     options.sampling.completion_index = index;
     if (options.chain) options.chain->set_completion_index(index);
-    RILL_ASSIGN(auto session, session::SessionState::create(model_, session_options(options_)));
+    RILL_ASSIGN(auto session, session::SessionState::create(model_, session_options(options_, request.domain)));
     auto sequence = std::make_unique<Sequence>();
     RILL_ASSIGN(sequence->generation, session::GenerationState::start(std::move(session), prompt, std::move(options),
                                                                       submitted, tokenize));

@@ -30,7 +30,11 @@ void Engine::plan() {
 void Engine::plan_decodes() {
   for (const SequencePtr& sequence : running_) {
     if (sequence->preempted) continue;
+    const bool empty = sequence->session().tokens().empty();
     const Result<bool> room = guarded([&] { return sequence->generation->make_room(); });
+    if (room && empty && !sequence->session().tokens().empty() && options_.admission == Admission::guaranteed) {
+      sequence->session().shrink_reservation(most_tokens(*sequence->generation));  // by what it found in the cache
+    }
     if (!room) {
       fail(*sequence, room.error());
     } else if (!*room) {
@@ -74,7 +78,8 @@ void Engine::plan_prompts() {
   }
   std::vector<PendingPrompt> prompts;
   for (const Sequence* sequence : sequences) {
-    prompts.push_back({sequence->session().tokens().size(), sequence->generation->missing().size()});
+    const std::size_t held = sequence->session().tokens().size();
+    prompts.push_back({held, sequence->generation->next_boundary() - held});
   }
   const auto counts = plan_prefill(pass_, prompts, options_.prefill_chunk, budget,
                                    [this](const PassShape& pass) { return cost(pass); });
@@ -153,11 +158,14 @@ void Engine::account(const Item& item) {
   sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
     book.counts().recomputed_tokens += again;
     book.counts().prefilled_tokens += item.count - again;
+    book.counts().reused_tokens = timings.reused_tokens;
     if (!sequence.begun() && generation.missing().empty()) book.enter(Phase::first_sample, since_submit(sequence));
   });
-  if (again > 0) {
+  generation.leave_boundary();
+  {
     const std::lock_guard lock(mutex_);
     metrics_.recomputed_tokens += again;
+    if (!sequence.begun() && generation.missing().empty()) metrics_.reused_tokens += timings.reused_tokens;
   }
   if (const auto& progress = generation.options().prefill_progress; progress && !sequence.begun()) {
     const std::size_t total = generation.tokens().size();
@@ -220,6 +228,10 @@ void Engine::split(Sequence& first) {
       book.counts().reused_tokens = timings.prompt_tokens;
       book.enter(Phase::first_sample, since_submit(*follower));
     });
+    {
+      const std::lock_guard lock(mutex_);
+      metrics_.reused_tokens += timings.prompt_tokens;
+    }
     running_.push_back(std::move(follower));
   }
   first.followers.clear();

@@ -58,6 +58,8 @@ class SessionState {
   Result<void> share(const SessionState& from, kv::Reservation reservation = {});
   // Of a session that holds nothing: it draws its pages from the reservation from now on.
   void reserve(kv::Reservation reservation);
+  // Gives back what it will not need of it as long as it holds at most `tokens`.
+  void shrink_reservation(std::size_t tokens) noexcept { cache_.shrink_reservation(tokens, options_.prefill_chunk); }
 
   // All that a saved session keeps.
   struct Content {

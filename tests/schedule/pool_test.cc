@@ -1,6 +1,8 @@
 // Requests that share one budget of pages: nobody dies for want of them, and nobody's bits change.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "rill/scheduler.h"
 #include "schedule/workload.h"
 #include "support/temp_dir.h"
@@ -46,9 +48,10 @@ struct Submitted {
   Ticket ticket;
 };
 
-Submitted submit(Scheduler& scheduler, const Job& job) {
+Submitted submit(Scheduler& scheduler, const Job& job, std::string domain = "") {
   const auto digests = std::make_shared<Digests>();
-  return {job, digests, scheduler.submit({.prompt = job.prompt, .options = job.options(digests), .priority = job.priority}).value()};
+  Request request{.prompt = job.prompt, .options = job.options(digests), .domain = std::move(domain), .priority = job.priority};
+  return {job, digests, scheduler.submit(std::move(request)).value()};
 }
 
 void expect_as_alone(const std::shared_ptr<const Model>& model, const Submitted& one) {
@@ -195,6 +198,36 @@ TEST(SharedPool, PagesHeldByOthersAreWaitedFor) {
   }
 }
 
+TEST(SharedPool, PrefixesAreSharedWithinADomain) {
+  for (const auto& model : {llama(), gemma()}) {
+    const auto cache = PrefixCache::create(pool_of(model, 300)).value();
+    Scheduler scheduler = Scheduler::create(model, {.prefix_cache = cache, .prefill_chunk = 32}).value();
+    const Job job{.prompt = some_tokens(100), .max_tokens = 6, .seed = 3};
+    std::vector<Token> longer = job.prompt;
+    longer.resize(130, 17);
+    const auto run = [&](std::vector<Token> prompt, std::string domain) {
+      const auto digests = std::make_shared<Digests>();
+      Ticket ticket = scheduler.submit({.prompt = prompt, .options = job.options(digests), .domain = std::move(domain)}).value();
+      scheduler.run_until_idle().value();
+      Job same = job;
+      same.prompt = prompt;
+      EXPECT_EQ((test::Outcome{ticket.result().value().tokens, ticket.result().value().text, *digests}), test::alone(model, same));
+      const Ledger ledger = ticket.ledger().value();
+      EXPECT_EQ(ledger.reused_tokens + ledger.prefilled_tokens, prompt.size());
+      return ledger.reused_tokens;
+    };
+    EXPECT_EQ(run(job.prompt, "a"), 0u);
+    EXPECT_EQ(run(longer, "a"), 100u);
+    EXPECT_EQ(run(longer, "b"), 0u);
+    EXPECT_EQ(run(longer, ""), 0u);
+    EXPECT_EQ(run(longer, ""), 0u);
+    EXPECT_EQ(scheduler.metrics().hit_rate(), 100.0 / (100 + 4 * 130));
+    cache->drop("a");
+    cache->drop("b");
+    expect_empty(*cache->pool());
+  }
+}
+
 // Requests of all kinds at random moments, some cancelled, in pools that are too small for them together.
 SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned seed) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -207,6 +240,7 @@ SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned see
     options.swap = {.memory_bytes = 4000 * below(20), .file_bytes = below(2) * 100000};
     options.cost_model = below(3) == 0 ? cheap : dear;
   }
+  if (below(2) == 0) options.prefix_cache = PrefixCache::create(pool).value();
   Scheduler scheduler = Scheduler::create(model, options).value();
   std::vector<Submitted> all;
   std::vector<std::size_t> cancel_at;
@@ -215,7 +249,7 @@ SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned see
     while (all.size() < requests && below(2) == 0) {
       Job job = test::random_job(random, 50, 40);
       job.max_tokens = 5 + job.max_tokens;
-      all.push_back(submit(scheduler, job));
+      all.push_back(submit(scheduler, job, std::array{"", "a", "b"}[below(3)]));
       cancel_at.push_back(below(8) == 0 ? step + below(30) : ~std::size_t{0});
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -230,6 +264,9 @@ SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned see
     const auto result = one.ticket.result();
     if (result && result->finish_reason == FinishReason::cancelled) continue;
     expect_as_alone(model, one);
+  }
+  if (options.prefix_cache != nullptr) {
+    for (const std::string& domain : options.prefix_cache->domains()) options.prefix_cache->drop(domain);
   }
   expect_empty(*pool);
   return scheduler.metrics();
