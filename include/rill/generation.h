@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rill/export.h"
+#include "rill/grammar.h"
 #include "rill/metrics.h"
 #include "rill/result.h"
 #include "rill/sampler_chain.h"
@@ -63,6 +64,7 @@ struct GenerateOptions {
   std::optional<std::size_t> max_tokens = std::nullopt;  // absent: until the window is full
   SamplingOptions sampling = {};
   std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
+  std::optional<Grammar> grammar = std::nullopt;         // the answer is a text of it; with `chain`, put grammar_mask there
   // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a
   // control token stops at that token, whose text is in the output only with show_special.
   std::vector<std::string> stop_strings = {};

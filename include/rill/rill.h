@@ -9,6 +9,7 @@
 #include "rill/detokenizer.h"
 #include "rill/embedding.h"
 #include "rill/generation.h"
+#include "rill/grammar.h"
 #include "rill/json.h"
 #include "rill/kv_plan.h"
 #include "rill/kv_pool.h"

@@ -19,6 +19,7 @@ namespace rill {
 
 namespace tokenizer {
 struct State;
+struct Attachment;
 }
 
 // What a token is, as the file says (`tokenizer.ggml.token_type`).
@@ -119,6 +120,7 @@ class RILL_EXPORT Tokenizer {
 
  private:
   friend class Detokenizer;
+  friend struct tokenizer::Attachment;
   // What `token` adds to a decoded text; `at_start`: nothing but control tokens came before it, or since the last one.
   std::string_view text_of(Token token, bool show_special, bool& at_start) const noexcept;
 

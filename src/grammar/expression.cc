@@ -57,6 +57,9 @@ Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
     throw ErrorException(make_error(ErrorCode::limit_exceeded,
                                     "the grammar needs more than max_expressions = {} expressions", max_expressions_));
   }
+  if (nodes_.size() % 512 == 0 && stop_.stop_requested()) {
+    throw ErrorException(make_error(ErrorCode::cancelled, "stopped while a grammar was compiled"));
+  }
   Node added = node;
   if (!operands.empty()) {
     added.first = static_cast<std::uint32_t>(operands_.size());

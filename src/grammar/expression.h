@@ -7,9 +7,11 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/byte_set.h"
+#include "rill/stop_token.h"
 #include "rill/token.h"
 
 namespace rill::grammar {
@@ -49,6 +51,9 @@ struct TokenLeaf {
 class Expressions {
  public:
   explicit Expressions(std::size_t max_expressions);
+
+  // Polled while expressions are added; stopping throws ErrorException with cancelled.
+  void set_stop(StopToken stop) { stop_ = std::move(stop); }
 
   Expr bytes(const ByteSet& set);
   Expr literal(std::string_view text);
@@ -136,6 +141,7 @@ class Expressions {
   Expr rebuilt(Expr expr, Expressions& target) const;
 
   std::size_t max_expressions_;
+  StopToken stop_;
   std::vector<Node> nodes_;
   std::vector<Expr> operands_;
   std::vector<ByteSet> sets_;

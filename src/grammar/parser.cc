@@ -112,11 +112,10 @@ void Parser::reach(Place place) {
   queue_.push_back(place);
 }
 
-void Parser::watch(std::span<const Place> from, std::uint32_t clamp) {
+void Parser::watch(std::span<const Place> from) {
   watching_ = true;
   watched_nodes_ = stacks_.size();
   depth_ = 0;
-  clamp_ = clamp;
   levels_.clear();
   for (const Place& place : from) {
     const bool listed =

@@ -88,8 +88,10 @@ class Parser {
   Stacks& stacks() { return stacks_; }
   const Stacks& stacks() const { return stacks_; }
 
-  // From here on, stack nodes that stand now are seen through `clamp`, and it is noted how deep is looked into them.
-  void watch(std::span<const Place> from, std::uint32_t clamp);
+  // States that clamped() takes to be one: they are the same to a text of less than `most` bytes.
+  void set_clamp(std::uint32_t most) { clamp_ = most; }
+  // From here on, stack nodes that stand now are seen through clamped(), and it is noted how deep is looked into them.
+  void watch(std::span<const Place> from);
   std::size_t watched_depth() const { return depth_; }
   State clamped(State state);
   void end_watch() { watching_ = false; }

@@ -25,7 +25,9 @@ void TextMatcher::read(std::string_view bytes) {
 
 bool TextMatcher::push(std::string_view bytes, std::optional<Token> token, bool is_text) {
   const std::size_t stacks = parser_.stacks().size(), text = text_.size();
+  const std::size_t begin = places_.size();
   const auto undo = [&] {
+    places_.resize(begin);
     parser_.stacks().truncate(stacks);
     text_.resize(text);
   };
@@ -45,8 +47,6 @@ bool TextMatcher::push(std::string_view bytes, std::optional<Token> token, bool 
       undo();
       return false;
     }
-    history_.reserve(history_.size() + 1);
-    const std::size_t begin = places_.size();
     places_.insert(places_.end(), now_.places.begin(), now_.places.end());
     history_.push_back({begin, stacks, text_.size(), history_.back().bytes + bytes.size(), now_.complete});
   } catch (...) {

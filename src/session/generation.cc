@@ -93,6 +93,9 @@ Result<void> check_options(const GenerateOptions& options, std::size_t prompt_to
                         options.cache_boundaries[i], prompt_tokens);
     }
   }
+  if (options.grammar && options.chain) {
+    return Error{ErrorCode::invalid_argument, "grammar together with chain: put grammar_mask() into the chain"};
+  }
   if (options.max_tokens == std::size_t{0}) return make_error(ErrorCode::invalid_argument, "max_tokens = 0");
   return {};
 }
@@ -139,8 +142,11 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   std::optional<SamplerChain> chain = std::move(options.chain);
   options.chain.reset();
   if (!chain) {
+    std::vector<Processor> masks;
+    if (options.grammar) masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens}));
     RILL_ASSIGN(chain,
-                make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens}));
+                make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens},
+                           std::move(masks)));
   }
   auto state =
       std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));

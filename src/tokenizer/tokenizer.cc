@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "tokenizer/attachment.h"
 #include "tokenizer/bpe.h"
 #include "tokenizer/create.h"
 #include "tokenizer/sentencepiece.h"
@@ -23,6 +24,7 @@ struct State {
   bool add_bos, add_eos, add_space_prefix;
   std::vector<Token> end_tokens;
   std::vector<std::uint8_t> missing_bytes;
+  std::unique_ptr<Attachment> attachment = std::make_unique<Attachment>();
 
   Result<void> encode(std::string_view text, ControlPolicy policy, Unencodable unencodable,
                       std::vector<Token>& tokens) const;
@@ -107,6 +109,8 @@ Result<Tokenizer> create(const VocabularyData& data, const LogSink& log) {
                                                        .end_tokens = std::move(end_tokens),
                                                        .missing_bytes = std::move(missing_bytes)}));
 }
+
+Attachment& Attachment::place_of(const Tokenizer& tokenizer) { return *tokenizer.state_->attachment; }
 
 Result<void> State::encode_plain(std::string_view text, std::size_t begin, std::size_t end, bool space_prefix,
                                  Unencodable unencodable, std::vector<Token>& tokens) const {

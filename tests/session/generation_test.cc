@@ -515,5 +515,35 @@ TEST(Generation, TheSameSeedGivesTheSameTokensHoweverThePromptArrives) {
   EXPECT_NE(run(0, 3), run(0, 4));
 }
 
+TEST(Generation, GrammarHoldsTheAnswer) {
+  const Grammar grammar = Grammar::gbnf("root ::= (\"ok\" | \"no\") [0-9]{2,4} \" x\"").value();
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Session session = start();
+    GenerateOptions options{.max_tokens = 20, .sampling = {.seed = seed}, .grammar = grammar};
+    options.speculation.prompt_lookup = seed % 2 == 1;
+    const auto result = session.generate(some_tokens(5), options).value().finish().value();
+    EXPECT_EQ(result.finish_reason, FinishReason::grammar_complete);
+    EXPECT_TRUE(grammar.match(result.text).value().matches) << result.text;
+  }
+  // Cut short, it is the begin of a text.
+  Session session = start();
+  const auto result = session.generate(some_tokens(5), {.max_tokens = 2, .grammar = grammar}).value().finish().value();
+  EXPECT_EQ(result.finish_reason, FinishReason::max_tokens);
+  EXPECT_EQ(grammar.match(result.text).value().matching_bytes, result.text.size());
+}
+
+TEST(Generation, GrammarGoesIntoAChainByItself) {
+  const Grammar grammar = Grammar::regex("ok").value();
+  Session session = start();
+  GenerateOptions options{.chain = script({}), .grammar = grammar};
+  EXPECT_EQ(code_of(session.generate(some_tokens(5), options)), ErrorCode::invalid_argument);
+  // An end token of the caller's own.
+  const Token end = token_of(*model(), "<|mark|>");
+  const auto result =
+      session.generate(some_tokens(5), {.end_tokens = std::vector<Token>{end}, .grammar = grammar}).value().finish().value();
+  EXPECT_EQ(result.text, "ok");
+  EXPECT_EQ(result.end_token, end);
+}
+
 }  // namespace
 }  // namespace rill

@@ -1,0 +1,139 @@
+// Grammars: what an answer may look like, enforced token by token.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rill/export.h"
+#include "rill/logits_processor.h"
+#include "rill/result.h"
+#include "rill/stop_token.h"
+#include "rill/token.h"
+#include "rill/token_set.h"
+#include "rill/tokenizer.h"
+
+namespace rill {
+
+namespace grammar {
+class Compiled;
+class MatcherState;
+}  // namespace grammar
+
+// A limit that is reached is the error limit_exceeded, which names it; when a grammar is compiled, or later, since much of
+// it is made only as texts ask for it.
+struct GrammarLimits {
+  std::size_t max_expressions = 2'000'000;  // about 40 bytes each
+  std::size_t max_states = 100'000;         // of its automata; about 100 bytes and 4 for each class of bytes
+  std::size_t max_stack_edges = 2'000'000;  // of one matcher, for nesting and ambiguity; 8 bytes each
+  std::size_t mask_cache_bytes = std::size_t{64} << 20;  // for each vocabulary; emptied when it is full
+};
+
+struct GrammarOptions {
+  GrammarLimits limits = {};
+  StopToken stop = {};  // polled while compiling
+};
+
+struct GbnfOptions {
+  std::string start = "root";                         // the rule that the whole text matches
+  std::optional<Tokenizer> tokenizer = std::nullopt;  // for <name>, a token by its text
+  GrammarLimits limits = {};
+  StopToken stop = {};
+};
+
+struct GrammarMatch {
+  bool matches = false;            // the whole text is in the language
+  std::size_t matching_bytes = 0;  // so many bytes from its begin can begin a text of the language
+};
+
+// A set of texts, of bytes. Immutable for its users and thread-safe; copies share one automaton, which grows as it is
+// used, and its masks. Compiling never depends on a vocabulary, but for tokens that a GBNF text names.
+class RILL_EXPORT Grammar {
+ public:
+  explicit Grammar(std::shared_ptr<const grammar::Compiled> compiled);
+
+  // GBNF, as llama.cpp's grammars/README.md describes it; left recursion is allowed, too. Errors: malformed with line and
+  // column; not_found, naming a rule; invalid_argument if no text matches.
+  static Result<Grammar> gbnf(std::string_view text, const GbnfOptions& options = {});
+
+  // The texts that match `pattern` as a whole: ECMA-262 with the u flag, lenient where its annex B is. Errors: malformed
+  // with the offset; unsupported, naming it, for lookaround, backreferences, word boundaries, flags, and properties other
+  // than general categories.
+  static Result<Grammar> regex(std::string_view pattern, const GrammarOptions& options = {});
+
+  // JSON (RFC 8259): any value, with at most 20 characters of white space in a row.
+  static Result<Grammar> json(const GrammarOptions& options = {});
+
+  // One of these texts. Error invalid_argument if there are none.
+  static Result<Grammar> choice(std::span<const std::string> texts, const GrammarOptions& options = {});
+
+  // Errors: limit_exceeded.
+  Result<GrammarMatch> match(std::string_view text) const;
+
+ private:
+  friend class GrammarMatcher;
+  friend struct GrammarParts;
+  std::shared_ptr<const grammar::Compiled> compiled_;
+};
+
+namespace grammar {
+
+inline constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+// One part after the other, one of the parts, `least` to `most` repeats of a part, and a text as it is.
+RILL_EXPORT Result<Grammar> sequence(std::span<const Grammar> parts, const GrammarOptions& options = {});
+RILL_EXPORT Result<Grammar> alternatives(std::span<const Grammar> parts, const GrammarOptions& options = {});
+RILL_EXPORT Result<Grammar> repeat(const Grammar& part, std::uint32_t least, std::uint32_t most = kNoLimit,
+                                   const GrammarOptions& options = {});
+RILL_EXPORT Result<Grammar> literal(std::string_view text, const GrammarOptions& options = {});
+
+}  // namespace grammar
+
+struct GrammarMatcherOptions {
+  std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's
+};
+
+// Follows a text through a grammar, token by token. A control token is never allowed for its text, only where the grammar
+// names it as a token; an end token where the text may end. A copy goes on by itself (fork). One thread at a time.
+class RILL_EXPORT GrammarMatcher {
+ public:
+  // The first matcher of a vocabulary sorts it, which takes up to a second for 262,144 tokens.
+  static Result<GrammarMatcher> create(const Grammar& grammar, const Tokenizer& tokenizer,
+                                       const GrammarMatcherOptions& options = {});
+  GrammarMatcher(const GrammarMatcher& other);
+  GrammarMatcher(GrammarMatcher&&) noexcept;
+  GrammarMatcher& operator=(const GrammarMatcher& other);
+  GrammarMatcher& operator=(GrammarMatcher&&) noexcept;
+  ~GrammarMatcher();
+
+  // Removes from `tokens` those that may not come next. Errors: limit_exceeded.
+  Result<void> allowed(TokenSet& tokens);
+
+  // The token, or these bytes, as one step. Errors, which change nothing: invalid_argument if it may not come next;
+  // limit_exceeded.
+  Result<void> accept(Token token);
+  Result<void> accept_bytes(std::string_view bytes);
+  // Takes back the last `count` steps. Error invalid_argument, and nothing changes, if there were fewer.
+  Result<void> rollback(std::size_t count);
+  void reset();
+
+  std::size_t steps() const;
+  bool can_end() const;  // what was accepted is a whole text of the grammar
+  bool ended() const;    // an end token was accepted; nothing may follow
+
+ private:
+  explicit GrammarMatcher(std::unique_ptr<grammar::MatcherState> state);
+  std::unique_ptr<grammar::MatcherState> state_;
+};
+
+// A mask for a sampler chain, from the grammar's begin. `tokenizer`: the model's.
+RILL_EXPORT Processor grammar_mask(const Grammar& grammar, const Tokenizer& tokenizer,
+                                   const GrammarMatcherOptions& options = {});
+
+}  // namespace rill

@@ -1,0 +1,35 @@
+// What a Grammar holds.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "grammar/automaton.h"
+#include "grammar/mask_cache.h"
+#include "grammar/text_matcher.h"
+#include "rill/grammar.h"
+
+namespace rill::grammar {
+
+// Thread-safe; the automaton and the masks grow as they are used.
+class Compiled {
+ public:
+  Compiled(Rules rules, const GrammarLimits& limits)
+      : automaton_(std::move(rules), AutomatonLimits{limits.max_states}), limits_(limits) {}
+
+  Automaton& automaton() const { return automaton_; }
+  const GrammarLimits& limits() const { return limits_; }
+  TextMatcher matcher() const { return TextMatcher(automaton_, limits_.max_stack_edges); }
+  // The masks for one vocabulary; those of the last few are kept.
+  std::shared_ptr<MaskCache> masks(std::shared_ptr<const TokenTable> table) const;
+
+ private:
+  mutable Automaton automaton_;
+  GrammarLimits limits_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<MaskCache>> masks_;
+};
+
+}  // namespace rill::grammar

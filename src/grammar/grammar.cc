@@ -1,0 +1,136 @@
+#include "rill/grammar.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "grammar/compiled.h"
+#include "grammar/gbnf.h"
+#include "grammar/regex.h"
+
+namespace rill {
+namespace {
+
+constexpr std::string_view kJson = R"(
+root   ::= ws value
+value  ::= (object | array | string | number | "true" | "false" | "null") ws
+object ::= "{" ws (member ("," ws member)*)? "}"
+member ::= string ws ":" ws value
+array  ::= "[" ws (value ("," ws value)*)? "]"
+string ::= "\"" ([^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4}))* "\""
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?
+ws     ::= [ \t\n\r]{0,20}
+)";
+
+// Compiles the rules that `fill` writes.
+template <typename Fill>
+Result<Grammar> compile(const GrammarLimits& limits, const StopToken& stop, Fill fill) {
+  return guarded([&]() -> Result<Grammar> {
+    grammar::Rules rules(limits.max_expressions);
+    rules.expressions.set_stop(stop);
+    RILL_TRY(fill(rules));
+    grammar::simplify(rules);
+    auto compiled = std::make_shared<grammar::Compiled>(std::move(rules), limits);
+    compiled->automaton().with_rules([](grammar::Rules& done) { done.expressions.set_stop({}); });
+    return Grammar(std::move(compiled));
+  });
+}
+
+Result<void> start_with(grammar::Rules& rules, grammar::Expr body) {
+  rules.start = rules.add("root", body);
+  return {};
+}
+
+}  // namespace
+
+// Reaches what grammars are made of, to make others of it.
+struct GrammarParts {
+  static grammar::Expr import(grammar::Rules& rules, const Grammar& part) {
+    return part.compiled_->automaton().with_rules(
+        [&](grammar::Rules& source) { return rules.expressions.call(rules.import(source)); });
+  }
+};
+
+namespace grammar {
+
+std::shared_ptr<MaskCache> Compiled::masks(std::shared_ptr<const TokenTable> table) const {
+  constexpr std::size_t kVocabularies = 4;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(masks_.begin(), masks_.end(), [&](const auto& cache) { return &cache->table() == table.get(); });
+  if (found != masks_.end()) return *found;
+  if (masks_.size() == kVocabularies) masks_.erase(masks_.begin());
+  masks_.push_back(std::make_shared<MaskCache>(std::move(table), limits_.mask_cache_bytes));
+  return masks_.back();
+}
+
+Result<Grammar> sequence(std::span<const Grammar> parts, const GrammarOptions& options) {
+  return compile(options.limits, options.stop, [&](Rules& rules) {
+    std::vector<Expr> calls;
+    for (const Grammar& part : parts) calls.push_back(GrammarParts::import(rules, part));
+    Expr whole = Expr::epsilon;
+    for (std::size_t i = calls.size(); i-- > 0;) whole = rules.expressions.concat(calls[i], whole);
+    return start_with(rules, whole);
+  });
+}
+
+Result<Grammar> alternatives(std::span<const Grammar> parts, const GrammarOptions& options) {
+  if (parts.empty()) return Error{ErrorCode::invalid_argument, "alternatives of no grammar"};
+  return compile(options.limits, options.stop, [&](Rules& rules) {
+    std::vector<Expr> calls;
+    for (const Grammar& part : parts) calls.push_back(GrammarParts::import(rules, part));
+    return start_with(rules, rules.expressions.either(calls));
+  });
+}
+
+Result<Grammar> repeat(const Grammar& part, std::uint32_t least, std::uint32_t most, const GrammarOptions& options) {
+  if (most < least) return make_error(ErrorCode::invalid_argument, "a repeat of at least {}, at most {}", least, most);
+  return compile(options.limits, options.stop, [&](Rules& rules) {
+    return start_with(rules, rules.expressions.repeat(GrammarParts::import(rules, part), least, most));
+  });
+}
+
+Result<Grammar> literal(std::string_view text, const GrammarOptions& options) {
+  return compile(options.limits, options.stop,
+                 [&](Rules& rules) { return start_with(rules, rules.expressions.literal(text)); });
+}
+
+}  // namespace grammar
+
+Grammar::Grammar(std::shared_ptr<const grammar::Compiled> compiled) : compiled_(std::move(compiled)) {}
+
+Result<Grammar> Grammar::gbnf(std::string_view text, const GbnfOptions& options) {
+  const Tokenizer* tokenizer = options.tokenizer ? &*options.tokenizer : nullptr;
+  return compile(options.limits, options.stop,
+                 [&](grammar::Rules& rules) { return grammar::parse_gbnf(text, options.start, tokenizer, rules); });
+}
+
+Result<Grammar> Grammar::regex(std::string_view pattern, const GrammarOptions& options) {
+  return compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
+    RILL_ASSIGN(const grammar::Expr body, grammar::parse_regex(rules.expressions, pattern));
+    return start_with(rules, body);
+  });
+}
+
+Result<Grammar> Grammar::json(const GrammarOptions& options) {
+  return gbnf(kJson, {.limits = options.limits, .stop = options.stop});
+}
+
+Result<Grammar> Grammar::choice(std::span<const std::string> texts, const GrammarOptions& options) {
+  if (texts.empty()) return Error{ErrorCode::invalid_argument, "a choice of no text"};
+  return compile(options.limits, options.stop, [&](grammar::Rules& rules) {
+    std::vector<grammar::Expr> literals;
+    for (const std::string& text : texts) literals.push_back(rules.expressions.literal(text));
+    return start_with(rules, rules.expressions.either(literals));
+  });
+}
+
+Result<GrammarMatch> Grammar::match(std::string_view text) const {
+  return guarded([&]() -> Result<GrammarMatch> {
+    grammar::TextMatcher matcher = compiled_->matcher();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (!matcher.push(text.substr(i, 1))) return GrammarMatch{false, i};
+    }
+    return GrammarMatch{matcher.complete(), text.size()};
+  });
+}
+
+}  // namespace rill

@@ -1,0 +1,206 @@
+#include "grammar/mask_walk.h"
+
+#include <algorithm>
+
+namespace rill::grammar {
+namespace {
+
+constexpr std::size_t kMaxKeyDepth = 12;
+constexpr std::size_t kMaxKey = 512;    // words
+constexpr std::size_t kMaxProof = 256;  // places a proof that plain texts are taken may visit
+
+}  // namespace
+
+// False: the stack is too wide for a key.
+bool MaskWalk::append_below(Parser& parser, StackNode node, std::size_t depth) {
+  if (depth == 0) return true;
+  const auto below = parser.stacks().below(node);
+  const ValueCheck* check = parser.stacks().checked(node).check;
+  key_.push_back(static_cast<std::uint32_t>(below.size()) << 1 | (check != nullptr ? 1 : 0));
+  for (std::size_t i = 0; i < below.size(); ++i) {
+    if (key_.size() >= kMaxKey) return false;
+    key_.push_back(static_cast<std::uint32_t>(parser.clamped(below[i].state)));
+    if (!append_below(parser, below[i].node, depth - 1)) return false;  // at most kMaxKeyDepth calls deep
+  }
+  return true;
+}
+
+bool MaskWalk::make_key(Parser& parser, std::size_t depth) {
+  key_.assign(1, static_cast<std::uint32_t>(depth));
+  for (const Place& place : from_) {
+    key_.push_back(static_cast<std::uint32_t>(place.state));
+    if (key_.size() >= kMaxKey || !append_below(parser, place.node, depth)) return false;
+  }
+  return true;
+}
+
+void MaskWalk::allowed(TextMatcher& matcher, MaskCache& cache, std::span<std::uint64_t> words) {
+  Parser& parser = matcher.parser();
+  from_.clear();
+  for (const Place& place : matcher.places()) from_.push_back({parser.clamped(place.state), place.node});
+  std::sort(from_.begin(), from_.end());
+  from_.erase(std::unique(from_.begin(), from_.end()), from_.end());
+
+  std::size_t known_depth = 0;
+  for (; known_depth <= kMaxKeyDepth && make_key(parser, known_depth); ++known_depth) {
+    const MaskCache::Found found = cache.find(key_);
+    if (!found.known) break;
+    if (found.mask != nullptr) {
+      found.mask->write(words);
+      return;
+    }
+  }
+  compute(matcher, cache.table(), words);
+  const std::size_t depth = parser.watched_depth();
+  if (depends_on_text_ || depth > kMaxKeyDepth || !make_key(parser, depth)) return;
+  cache.put(key_, std::make_shared<const Mask>(words));
+  for (std::size_t above = known_depth; above < depth; ++above) {
+    make_key(parser, above);
+    cache.put(key_, nullptr);
+  }
+}
+
+void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<std::uint64_t> words) {
+  Parser& parser = matcher.parser();
+  const std::size_t stacks = parser.stacks().size();
+  text_ = matcher.text();
+  text_before_ = text_.size();
+  depends_on_text_ = false;
+  parser.asked_check();
+  parser.watch(from_);
+  const auto undo = [&] {
+    parser.end_watch();
+    parser.stacks().truncate(stacks);
+  };
+  try {
+    start(parser);
+    if (takes_plain(parser, table)) {
+      std::ranges::copy(table.plain, words.begin());
+      walk(parser, table.rest, words);
+    } else {
+      std::ranges::fill(words, std::uint64_t{0});
+      walk(parser, table.all, words);
+    }
+    add_token_moves(parser, table, words);
+  } catch (...) {
+    undo();
+    throw;
+  }
+  undo();
+}
+
+void MaskWalk::start(Parser& parser) {
+  classes_ = parser.automaton().classes();
+  sets_.assign(1, {0, 0});
+  places_.clear();
+  moves_.assign(classes_, kDead);
+  table_.assign(64, 0);
+  find_or_add(from_);
+}
+
+std::uint32_t MaskWalk::find_or_add(std::span<const Place> places) {
+  const auto slot_of = [this](std::span<const Place> wanted) {
+    std::uint64_t hash = wanted.size();
+    for (const Place& place : wanted) {
+      hash = (hash ^ static_cast<std::uint64_t>(place.state) << 32 ^ static_cast<std::uint32_t>(place.node)) *
+             0x9E3779B97F4A7C15;
+      hash ^= hash >> 32;
+    }
+    std::size_t slot = hash & (table_.size() - 1);
+    for (; table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
+      const Set& set = sets_[table_[slot] - 1];
+      if (std::ranges::equal(std::span(places_).subspan(set.begin, set.count), wanted)) break;
+    }
+    return slot;
+  };
+  std::size_t slot = slot_of(places);
+  if (table_[slot] != 0) return table_[slot] - 1;
+  sets_.push_back({static_cast<std::uint32_t>(places_.size()), static_cast<std::uint32_t>(places.size())});
+  places_.insert(places_.end(), places.begin(), places.end());
+  moves_.resize(moves_.size() + classes_, kUnknown);
+  table_[slot] = static_cast<std::uint32_t>(sets_.size());
+  if (sets_.size() * 2 > table_.size()) {
+    table_.assign(table_.size() * 2, 0);
+    for (std::size_t i = 1; i < sets_.size(); ++i) {
+      slot = slot_of(std::span(places_).subspan(sets_[i].begin, sets_[i].count));
+      table_[slot] = static_cast<std::uint32_t>(i + 1);
+    }
+  }
+  return static_cast<std::uint32_t>(sets_.size() - 1);
+}
+
+std::uint32_t MaskWalk::make_next(Parser& parser, std::uint32_t set, std::uint8_t byte) {
+  parser.step(std::span(places_).subspan(sets_[set].begin, sets_[set].count), byte, text_, to_);
+  // A set without places is alive where the text may end.
+  const std::uint32_t made = to_.alive() ? find_or_add(to_.places) : kDead;
+  if (parser.asked_check()) {
+    depends_on_text_ = true;
+  } else {
+    moves_[set * classes_ + parser.automaton().class_of(byte)] = made;
+  }
+  return made;
+}
+
+// Proves that every plain text of up to longest_plain bytes may follow.
+bool MaskWalk::takes_plain(Parser& parser, const TokenTable& table) {
+  if (table.longest_plain == 0 || parser.automaton().has_checks()) return false;
+  for (const std::uint8_t byte : {'a', ' ', '0', '\xC3'}) {
+    if (next(parser, 1, static_cast<std::uint8_t>(byte)) == kDead) return false;
+  }
+  struct Step {
+    std::uint32_t set;
+    std::uint8_t plain;
+    std::size_t bytes;
+  };
+  std::vector<Step> steps{{1, 1, 0}};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step step = steps[i];
+    if (step.bytes == table.longest_plain) continue;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const std::uint8_t plain = next_plain(step.plain, static_cast<std::uint8_t>(byte));
+      if (plain == 0) continue;
+      const std::uint32_t set = next(parser, step.set, static_cast<std::uint8_t>(byte));
+      if (set == kDead) return false;
+      const bool seen = std::any_of(steps.rbegin(), steps.rend(),
+                                    [&](const Step& s) { return s.set == set && s.plain == plain; });
+      if (seen) continue;
+      if (steps.size() == kMaxProof) return false;
+      steps.push_back({set, plain, step.bytes + 1});
+    }
+  }
+  return true;
+}
+
+void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words) {
+  by_depth_.assign(1, 1);
+  const bool checks = parser.automaton().has_checks();
+  const std::size_t count = trie.nodes.size() - 1;
+  for (std::size_t i = 0; i < count;) {
+    const TokenTrie::Node node = trie.nodes[i];
+    if (checks) {
+      text_.resize(text_before_ + node.depth);
+      text_ += static_cast<char>(node.byte);
+    }
+    const std::uint32_t set = next(parser, by_depth_[node.depth], node.byte);
+    if (set == kDead) {
+      i = node.end;
+      continue;
+    }
+    if (by_depth_.size() < std::size_t{node.depth} + 2) by_depth_.resize(std::size_t{node.depth} + 2);
+    by_depth_[std::size_t{node.depth} + 1] = set;
+    for (const Token token : trie.at(i)) words[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << token % 64;
+    ++i;
+  }
+}
+
+void MaskWalk::add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words) {
+  for (const Place& place : from_) {
+    for (const Automaton::Move& move : parser.automaton().token_moves(place.state)) {
+      for (std::size_t i = 0; i < table.vocabulary; ++i) {
+        if (move.leaf.matches(static_cast<Token>(i))) words[i / 64] |= std::uint64_t{1} << i % 64;
+      }
+    }
+  }
+}
+
+}  // namespace rill::grammar

@@ -1,0 +1,62 @@
+// Which tokens may come next: the trie of the vocabulary, walked with the parser.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "grammar/mask_cache.h"
+#include "grammar/text_matcher.h"
+#include "grammar/token_table.h"
+
+namespace rill::grammar {
+
+// One thread at a time. Holds nothing but working memory, so that a copy is as good as a new one.
+class MaskWalk {
+ public:
+  MaskWalk() = default;
+  MaskWalk(const MaskWalk&) : MaskWalk() {}
+  MaskWalk& operator=(const MaskWalk&) { return *this; }
+
+  // Writes the tokens that may follow as bits, token t in word t / 64; from the cache where it can. Ends of the text
+  // are not among them. Throws ErrorException where a limit is reached.
+  void allowed(TextMatcher& matcher, MaskCache& cache, std::span<std::uint64_t> words);
+
+ private:
+  // Sets of places by number, with the moves between them that are known: the automaton of this walk.
+  static constexpr std::uint32_t kDead = 0, kUnknown = 0xFFFFFFFF;
+  struct Set {
+    std::uint32_t begin, count;
+  };
+
+  bool make_key(Parser& parser, std::size_t depth);
+  bool append_below(Parser& parser, StackNode node, std::size_t depth);
+  void compute(TextMatcher& matcher, const TokenTable& table, std::span<std::uint64_t> words);
+  void start(Parser& parser);
+  std::uint32_t find_or_add(std::span<const Place> places);
+  std::uint32_t next(Parser& parser, std::uint32_t set, std::uint8_t byte) {
+    const std::uint32_t known = moves_[set * classes_ + parser.automaton().class_of(byte)];
+    return known == kUnknown ? make_next(parser, set, byte) : known;
+  }
+  std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
+  bool takes_plain(Parser& parser, const TokenTable& table);
+  void walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words);
+  void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
+
+  std::vector<Place> from_;  // the places at hand, clamped
+  std::vector<std::uint32_t> key_;
+  std::vector<Set> sets_;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> moves_;
+  std::vector<std::uint32_t> table_;  // of sets, index + 1
+  std::vector<std::uint32_t> by_depth_;
+  std::size_t classes_ = 0;
+  std::string text_;             // for value checks
+  std::size_t text_before_ = 0;  // of it, before the token
+  bool depends_on_text_ = false;
+  Places to_;
+};
+
+}  // namespace rill::grammar

@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "grammar/matcher_state.h"
+#include "rill/grammar.h"
+#include "tokenizer/attachment.h"
+
+namespace rill {
+namespace {
+
+std::shared_ptr<const grammar::TokenTable> table_of(const Tokenizer& tokenizer) {
+  return tokenizer::Attachment::of<grammar::TokenTable>(
+      tokenizer, [&] { return std::make_shared<const grammar::TokenTable>(tokenizer); });
+}
+
+}  // namespace
+
+GrammarMatcher::GrammarMatcher(std::unique_ptr<grammar::MatcherState> state) : state_(std::move(state)) {}
+GrammarMatcher::GrammarMatcher(const GrammarMatcher& other)
+    : state_(std::make_unique<grammar::MatcherState>(*other.state_)) {}
+GrammarMatcher::GrammarMatcher(GrammarMatcher&&) noexcept = default;
+GrammarMatcher& GrammarMatcher::operator=(const GrammarMatcher& other) {
+  if (this != &other) state_ = std::make_unique<grammar::MatcherState>(*other.state_);
+  return *this;
+}
+GrammarMatcher& GrammarMatcher::operator=(GrammarMatcher&&) noexcept = default;
+GrammarMatcher::~GrammarMatcher() = default;
+
+Result<GrammarMatcher> GrammarMatcher::create(const Grammar& grammar, const Tokenizer& tokenizer,
+                                              const GrammarMatcherOptions& options) {
+  return guarded([&]() -> Result<GrammarMatcher> {
+    const auto own = tokenizer.end_tokens();
+    std::vector<Token> end_tokens = options.end_tokens.value_or(std::vector<Token>(own.begin(), own.end()));
+    for (const Token token : end_tokens) {
+      if (token < 0 || static_cast<std::size_t>(token) >= tokenizer.size()) {
+        return make_error(ErrorCode::invalid_argument, "end_tokens holds {}, which is not in the vocabulary of {}", token,
+                          tokenizer.size());
+      }
+    }
+    const auto& compiled = grammar.compiled_;
+    return GrammarMatcher(std::make_unique<grammar::MatcherState>(
+        compiled, tokenizer, compiled->masks(table_of(tokenizer)), std::move(end_tokens)));
+  });
+}
+
+Result<void> GrammarMatcher::allowed(TokenSet& tokens) {
+  return guarded([&]() -> Result<void> {
+    state_->allowed(tokens);
+    return {};
+  });
+}
+
+Result<void> GrammarMatcher::accept(Token token) {
+  return guarded([&]() -> Result<void> {
+    if (state_->accept(token)) return {};
+    return make_error(ErrorCode::invalid_argument, "the grammar does not allow token {} after {} bytes", token,
+                      state_->bytes_read());
+  });
+}
+
+Result<void> GrammarMatcher::accept_bytes(std::string_view bytes) {
+  return guarded([&]() -> Result<void> {
+    if (state_->accept_bytes(bytes)) return {};
+    return make_error(ErrorCode::invalid_argument, "the grammar does not allow these {} bytes after {} bytes",
+                      bytes.size(), state_->bytes_read());
+  });
+}
+
+Result<void> GrammarMatcher::rollback(std::size_t count) {
+  if (count > steps()) {
+    return make_error(ErrorCode::invalid_argument, "rollback of {} steps, of which there were {}", count, steps());
+  }
+  state_->pop(count);
+  return {};
+}
+
+void GrammarMatcher::reset() { state_->pop(steps()); }
+std::size_t GrammarMatcher::steps() const { return state_->steps(); }
+bool GrammarMatcher::can_end() const { return state_->can_end(); }
+bool GrammarMatcher::ended() const { return state_->ended(); }
+
+namespace grammar {
+namespace {
+
+// Without the matcher that could not be made, it fails validation.
+class GrammarMask final : public LogitsProcessor {
+ public:
+  explicit GrammarMask(Result<GrammarMatcher> matcher) : matcher_(std::move(matcher)) {}
+
+  Result<void> validate() const override { return matcher_ ? Result<void>() : matcher_.error(); }
+  std::string describe() const override { return "grammar_mask()"; }
+  bool allow(TokenSet& allowed) override {
+    matcher_.value().allowed(allowed).value();  // a limit that is reached: the chain reports what is thrown
+    return true;
+  }
+  Result<void> accept(Token token) override { return matcher_.value().accept(token); }
+  void rollback(std::size_t count) override { matcher_.value().rollback(count).value(); }
+  void reset() override { matcher_.value().reset(); }
+  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<GrammarMask>(*this); }
+
+ private:
+  Result<GrammarMatcher> matcher_;
+};
+
+}  // namespace
+}  // namespace grammar
+
+Processor grammar_mask(const Grammar& grammar, const Tokenizer& tokenizer, const GrammarMatcherOptions& options) {
+  return grammar::GrammarMask(GrammarMatcher::create(grammar, tokenizer, options));
+}
+
+}  // namespace rill

@@ -1,0 +1,68 @@
+#include "grammar/matcher_state.h"
+
+#include <algorithm>
+
+namespace rill::grammar {
+
+MatcherState::MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer tokenizer,
+                           std::shared_ptr<MaskCache> cache, std::vector<Token> end_tokens)
+    : compiled_(std::move(compiled)),
+      tokenizer_(std::move(tokenizer)),
+      cache_(std::move(cache)),
+      end_tokens_(std::move(end_tokens)),
+      matcher_(compiled_->matcher()),
+      words_(cache_->table().plain.size()) {
+  std::sort(end_tokens_.begin(), end_tokens_.end());
+  // A token tells texts apart by no more than its bytes, so counters need not count further.
+  matcher_.parser().set_clamp(static_cast<std::uint32_t>(cache_->table().longest + 1));
+}
+
+// Whether the grammar has this very token here, and not any but another.
+bool MatcherState::names_token(Token token) {
+  const Automaton& automaton = matcher_.parser().automaton();
+  const auto places = matcher_.places();
+  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
+    const auto moves = automaton.token_moves(place.state);
+    return std::any_of(moves.begin(), moves.end(),
+                       [token](const auto& move) { return !move.leaf.negated && move.leaf.token == token; });
+  });
+}
+
+void MatcherState::allowed(TokenSet& tokens) {
+  if (ended_) {
+    tokens.clear();
+    return;
+  }
+  walk_.allowed(matcher_, *cache_, words_);
+  for (const Token end : end_tokens_) {
+    const std::uint64_t bit = std::uint64_t{1} << end % 64;
+    std::uint64_t& word = words_[static_cast<std::size_t>(end) / 64];
+    word = can_end() || names_token(end) ? word | bit : word & ~bit;
+  }
+  tokens.intersect(words_);
+}
+
+bool MatcherState::accept(Token token) {
+  if (ended_ || token < 0 || static_cast<std::size_t>(token) >= tokenizer_.size()) return false;
+  const bool ends = std::binary_search(end_tokens_.begin(), end_tokens_.end(), token);
+  if (ends && can_end()) {
+    ended_ = true;
+    return true;
+  }
+  if (ends && !names_token(token)) return false;
+  const bool is_text = !ends && !tokenizer_.is_control(token) && tokenizer_.kind(token) != TokenKind::unused &&
+                       !tokenizer_.token_bytes(token).empty();
+  const bool any_named = !matcher_.parser().automaton().token_leaves().empty();
+  if (!is_text && !any_named) return false;
+  return matcher_.push_token(token, tokenizer_.token_bytes(token), is_text);
+}
+
+void MatcherState::pop(std::size_t count) {
+  if (count > 0 && ended_) {
+    ended_ = false;
+    --count;
+  }
+  matcher_.pop(count);
+}
+
+}  // namespace rill::grammar

@@ -1,0 +1,43 @@
+// What a GrammarMatcher holds.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "grammar/compiled.h"
+#include "grammar/mask_walk.h"
+#include "grammar/text_matcher.h"
+
+namespace rill::grammar {
+
+// A copy goes on by itself. Throws what its parts throw, and stays as it was.
+class MatcherState {
+ public:
+  MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer tokenizer, std::shared_ptr<MaskCache> cache,
+               std::vector<Token> end_tokens);
+
+  void allowed(TokenSet& tokens);
+  bool accept(Token token);
+  bool accept_bytes(std::string_view bytes) { return !ended_ && matcher_.push(bytes); }
+  void pop(std::size_t count);
+
+  std::size_t steps() const { return matcher_.steps() + (ended_ ? 1 : 0); }
+  std::size_t bytes_read() const { return matcher_.bytes_read(); }
+  bool can_end() const { return matcher_.complete(); }
+  bool ended() const { return ended_; }
+
+ private:
+  bool names_token(Token token);
+
+  std::shared_ptr<const Compiled> compiled_;
+  Tokenizer tokenizer_;
+  std::shared_ptr<MaskCache> cache_;
+  std::vector<Token> end_tokens_;  // ascending
+  TextMatcher matcher_;
+  MaskWalk walk_;
+  std::vector<std::uint64_t> words_;
+  bool ended_ = false;
+};
+
+}  // namespace rill::grammar
