@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMaxKeyDepth = 12;
 constexpr std::size_t kMaxKey = 512;    // words
-constexpr std::size_t kMaxProof = 256;  // places a proof that plain texts are taken may visit
+constexpr std::size_t kMaxProof = 256;  // places that a proof about a slice may visit
 
 }  // namespace
 
@@ -74,9 +74,10 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   };
   try {
     start(parser);
-    if (takes_plain(parser, table)) {
-      std::ranges::copy(table.plain, words.begin());
-      walk(parser, table.rest, words);
+    const auto slice = std::ranges::find_if(table.slices, [&](const TokenSlice& s) { return takes_all(parser, s); });
+    if (slice != table.slices.end()) {
+      std::ranges::copy(slice->tokens, words.begin());
+      walk(parser, slice->rest, words);
     } else {
       std::ranges::fill(words, std::uint64_t{0});
       walk(parser, table.all, words);
@@ -141,31 +142,28 @@ std::uint32_t MaskWalk::make_next(Parser& parser, std::uint32_t set, std::uint8_
   return made;
 }
 
-// Proves that every plain text of up to longest_plain bytes may follow.
-bool MaskWalk::takes_plain(Parser& parser, const TokenTable& table) {
-  if (table.longest_plain == 0 || parser.automaton().has_checks()) return false;
-  for (const std::uint8_t byte : {'a', ' ', '0', '\xC3'}) {
-    if (next(parser, 1, static_cast<std::uint8_t>(byte)) == kDead) return false;
-  }
+// Proves that every text of the slice's kind, as long as its longest token, may follow.
+bool MaskWalk::takes_all(Parser& parser, const TokenSlice& slice) {
+  if (slice.longest == 0 || parser.automaton().has_checks()) return false;
   struct Step {
     std::uint32_t set;
-    std::uint8_t plain;
+    std::uint8_t kind;
     std::size_t bytes;
   };
   std::vector<Step> steps{{1, 1, 0}};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step step = steps[i];
-    if (step.bytes == table.longest_plain) continue;
+    if (step.bytes == slice.longest) continue;
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const std::uint8_t plain = next_plain(step.plain, static_cast<std::uint8_t>(byte));
-      if (plain == 0) continue;
+      const std::uint8_t kind = slice.next(step.kind, static_cast<std::uint8_t>(byte));
+      if (kind == 0) continue;
       const std::uint32_t set = next(parser, step.set, static_cast<std::uint8_t>(byte));
       if (set == kDead) return false;
       const bool seen = std::any_of(steps.rbegin(), steps.rend(),
-                                    [&](const Step& s) { return s.set == set && s.plain == plain; });
+                                    [&](const Step& s) { return s.set == set && s.kind == kind; });
       if (seen) continue;
       if (steps.size() == kMaxProof) return false;
-      steps.push_back({set, plain, step.bytes + 1});
+      steps.push_back({set, kind, step.bytes + 1});
     }
   }
   return true;

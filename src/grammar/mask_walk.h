@@ -41,7 +41,7 @@ class MaskWalk {
     return known == kUnknown ? make_next(parser, set, byte) : known;
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
-  bool takes_plain(Parser& parser, const TokenTable& table);
+  bool takes_all(Parser& parser, const TokenSlice& slice);
   void walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
 

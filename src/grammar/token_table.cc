@@ -31,19 +31,6 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
   return trie;
 }
 
-bool is_plain(std::string_view bytes) {
-  std::uint8_t state = 1;
-  for (const char byte : bytes) {
-    state = next_plain(state, static_cast<std::uint8_t>(byte));
-    if (state == 0) return false;
-  }
-  return state == 1;
-}
-
-constexpr std::size_t kLongestPlain = 24;  // a longer one is rare, and would make the proof for all of them longer
-
-}  // namespace
-
 // UTF-8 (Unicode 15, table 3-7): 2, 3, 4: so many continuations less one are wanted; 5 to 8: the second byte after E0, ED,
 // F0, F4.
 std::uint8_t next_plain(std::uint8_t state, std::uint8_t byte) {
@@ -69,9 +56,25 @@ std::uint8_t next_plain(std::uint8_t state, std::uint8_t byte) {
   }
 }
 
-TokenTable::TokenTable(const Tokenizer& tokenizer)
-    : vocabulary(tokenizer.size()), plain((tokenizer.size() + TokenSet::kWordBits - 1) / TokenSet::kWordBits) {
-  std::vector<Token> order, others;
+std::uint8_t next_letter(std::uint8_t, std::uint8_t byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ? 1 : 0;
+}
+
+constexpr std::size_t kLongest = 24;  // a longer token is rare, and would make the proof for all of them longer
+
+bool is_made_of(std::string_view bytes, const TokenSlice& slice) {
+  std::uint8_t state = 1;
+  for (const char byte : bytes) {
+    state = slice.next(state, static_cast<std::uint8_t>(byte));
+    if (state == 0) return false;
+  }
+  return state == 1 && bytes.size() <= kLongest;
+}
+
+}  // namespace
+
+TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()) {
+  std::vector<Token> order;
   for (std::size_t i = 0; i < vocabulary; ++i) {
     const auto token = static_cast<Token>(i);
     const std::string_view bytes = tokenizer.token_bytes(token);
@@ -85,16 +88,22 @@ TokenTable::TokenTable(const Tokenizer& tokenizer)
     return compared != 0 ? compared < 0 : a < b;
   });
   all = make_trie(tokenizer, order);
-  for (const Token token : order) {
-    const std::string_view bytes = tokenizer.token_bytes(token);
-    if (bytes.size() > kLongestPlain || !is_plain(bytes)) {
-      others.push_back(token);
-      continue;
+  slices[0].next = next_plain;
+  slices[1].next = next_letter;
+  for (TokenSlice& slice : slices) {
+    slice.tokens.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
+    std::vector<Token> others;
+    for (const Token token : order) {
+      const std::string_view bytes = tokenizer.token_bytes(token);
+      if (!is_made_of(bytes, slice)) {
+        others.push_back(token);
+        continue;
+      }
+      slice.tokens[static_cast<std::size_t>(token) / TokenSet::kWordBits] |= std::uint64_t{1} << token % TokenSet::kWordBits;
+      slice.longest = std::max(slice.longest, bytes.size());
     }
-    plain[static_cast<std::size_t>(token) / TokenSet::kWordBits] |= std::uint64_t{1} << token % TokenSet::kWordBits;
-    longest_plain = std::max(longest_plain, bytes.size());
+    slice.rest = make_trie(tokenizer, others);
   }
-  rest = make_trie(tokenizer, others);
 }
 
 }  // namespace rill::grammar

@@ -1,6 +1,7 @@
 // A vocabulary as its texts' trie, flat and depth-first, which masks are made from. Built once for each vocabulary.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,16 @@ struct TokenTrie {
   }
 };
 
+// Tokens made of one kind of characters. Where a proof shows that any such text may follow, they are allowed at once, and
+// only the others are walked.
+struct TokenSlice {
+  // The automaton of the kind, from state 1, where a character begins: the next state, or 0.
+  std::uint8_t (*next)(std::uint8_t state, std::uint8_t byte) = nullptr;
+  std::vector<std::uint64_t> tokens;  // as bits
+  std::size_t longest = 0;            // bytes of one of them
+  TokenTrie rest;
+};
+
 // Immutable, thread-safe.
 struct TokenTable {
   explicit TokenTable(const Tokenizer& tokenizer);
@@ -37,15 +48,8 @@ struct TokenTable {
   std::size_t vocabulary = 0;
   std::size_t longest = 0;  // bytes of a token
   TokenTrie all;            // every token that is text: control and unused tokens are not
-  // Apart from that: tokens of whole characters that stand in a JSON string as they are (no quote, backslash, control).
-  // A state that any such text leads nowhere worse takes them at once, and `rest` is left.
-  std::vector<std::uint64_t> plain;
-  std::size_t longest_plain = 0;
-  TokenTrie rest;
+  // What stands in a JSON string as it is (whole characters, no quote, backslash or control); letters and underscores.
+  std::array<TokenSlice, 2> slices;
 };
-
-// Whether a byte can go on in such a text. 0: no; else the next state, 1 being between characters.
-std::uint8_t next_plain(std::uint8_t state, std::uint8_t byte);
-inline constexpr std::uint8_t kPlainStates = 9;
 
 }  // namespace rill::grammar

@@ -540,7 +540,7 @@ TEST(Generation, GrammarGoesIntoAChainByItself) {
   // An end token of the caller's own.
   const Token end = token_of(*model(), "<|mark|>");
   const auto result =
-      session.generate(some_tokens(5), {.end_tokens = std::vector<Token>{end}, .grammar = grammar}).value().finish().value();
+      session.generate(some_tokens(5), {.grammar = grammar, .end_tokens = std::vector<Token>{end}}).value().finish().value();
   EXPECT_EQ(result.text, "ok");
   EXPECT_EQ(result.end_token, end);
 }
