@@ -92,7 +92,7 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
 
 void MaskWalk::start(Parser& parser) {
   classes_ = parser.automaton().classes();
-  sets_.assign(1, {0, 0});
+  sets_.assign(1, Set{0, 0});
   places_.clear();
   moves_.assign(classes_, kDead);
   table_.assign(64, 0);
@@ -142,6 +142,16 @@ std::uint32_t MaskWalk::make_next(Parser& parser, std::uint32_t set, std::uint8_
   return made;
 }
 
+std::uint8_t MaskWalk::loops(Parser& parser, std::uint32_t set) {
+  if (sets_[set].loops != kNotAsked) return sets_[set].loops;
+  std::uint8_t kinds = parser.automaton().has_checks() ? 0 : kLetter | kWordOrSpace;
+  for (unsigned byte = ' '; byte <= 'z' && kinds != 0; ++byte) {
+    const std::uint8_t own = kinds_of(static_cast<std::uint8_t>(byte));
+    if ((kinds & own) != 0 && next(parser, set, static_cast<std::uint8_t>(byte)) != set) kinds &= static_cast<std::uint8_t>(~own);
+  }
+  return sets_[set].loops = kinds;
+}
+
 // Proves that every text of the slice's kind, as long as its longest token, may follow.
 bool MaskWalk::takes_all(Parser& parser, const TokenSlice& slice) {
   if (slice.longest == 0 || parser.automaton().has_checks()) return false;
@@ -184,10 +194,16 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64
       i = node.end;
       continue;
     }
+    // Where all that is below leads back to here, it is allowed as a whole.
+    const bool whole = node.below != 0 && node.end > i + 1 && (node.below & loops(parser, set)) != 0;
+    const std::size_t after = whole ? node.end : i + 1;
+    for (std::uint32_t t = node.first_token; t < trie.nodes[after].first_token; ++t) {
+      const auto token = static_cast<std::size_t>(trie.tokens[t]);
+      words[token / 64] |= std::uint64_t{1} << token % 64;
+    }
     if (by_depth_.size() < std::size_t{node.depth} + 2) by_depth_.resize(std::size_t{node.depth} + 2);
     by_depth_[std::size_t{node.depth} + 1] = set;
-    for (const Token token : trie.at(i)) words[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << token % 64;
-    ++i;
+    i = after;
   }
 }
 

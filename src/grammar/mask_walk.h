@@ -27,8 +27,10 @@ class MaskWalk {
  private:
   // Sets of places by number, with the moves between them that are known: the automaton of this walk.
   static constexpr std::uint32_t kDead = 0, kUnknown = 0xFFFFFFFF;
+  static constexpr std::uint8_t kNotAsked = 0xFF;
   struct Set {
     std::uint32_t begin, count;
+    std::uint8_t loops = kNotAsked;  // the ByteKinds of which every byte leads from it to itself
   };
 
   bool make_key(Parser& parser, std::size_t depth);
@@ -41,6 +43,7 @@ class MaskWalk {
     return known == kUnknown ? make_next(parser, set, byte) : known;
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
+  std::uint8_t loops(Parser& parser, std::uint32_t set);
   bool takes_all(Parser& parser, const TokenSlice& slice);
   void walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);

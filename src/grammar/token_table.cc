@@ -21,13 +21,21 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
     for (std::size_t depth = common; depth < bytes.size(); ++depth) {
       path.push_back(static_cast<std::uint32_t>(trie.nodes.size()));
       trie.nodes.push_back({0, static_cast<std::uint32_t>(i), static_cast<std::uint16_t>(depth),
-                            static_cast<std::uint8_t>(bytes[depth])});
+                            static_cast<std::uint8_t>(bytes[depth]), 0});
     }
     before = bytes;
   }
   for (const std::uint32_t node : path) trie.nodes[node].end = static_cast<std::uint32_t>(trie.nodes.size());
   const auto last = static_cast<std::uint32_t>(trie.nodes.size());
-  trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0});
+  trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0, 0});
+  for (std::size_t i = last; i-- > 0;) {
+    TokenTrie::Node& node = trie.nodes[i];
+    unsigned below = kLetter | kWordOrSpace;
+    for (std::size_t child = i + 1; child < node.end; child = trie.nodes[child].end) {
+      below &= trie.nodes[child].below & kinds_of(trie.nodes[child].byte);
+    }
+    node.below = static_cast<std::uint8_t>(below);
+  }
   return trie;
 }
 
@@ -56,9 +64,7 @@ std::uint8_t next_plain(std::uint8_t state, std::uint8_t byte) {
   }
 }
 
-std::uint8_t next_letter(std::uint8_t, std::uint8_t byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ? 1 : 0;
-}
+std::uint8_t next_letter(std::uint8_t, std::uint8_t byte) { return (kinds_of(byte) & kLetter) != 0 ? 1 : 0; }
 
 constexpr std::size_t kLongest = 24;  // a longer token is rare, and would make the proof for all of them longer
 
@@ -72,6 +78,11 @@ bool is_made_of(std::string_view bytes, const TokenSlice& slice) {
 }
 
 }  // namespace
+
+std::uint8_t kinds_of(std::uint8_t byte) {
+  if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_') return kLetter | kWordOrSpace;
+  return (byte >= '0' && byte <= '9') || byte == ' ' ? kWordOrSpace : 0;
+}
 
 TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()) {
   std::vector<Token> order;

@@ -15,20 +15,20 @@
 
 namespace rill::grammar {
 
+// Kinds of bytes, as bits, that often lead from a state to itself.
+enum ByteKind : std::uint8_t { kLetter = 1, kWordOrSpace = 2 };
+std::uint8_t kinds_of(std::uint8_t byte);
+
 struct TokenTrie {
   struct Node {
     std::uint32_t end;          // the node after those below it
     std::uint32_t first_token;  // of `tokens`: those that end here or below, up to first_token of `end`
     std::uint16_t depth;        // bytes before this one
     std::uint8_t byte;
+    std::uint8_t below;         // the ByteKinds that all bytes below are of
   };
   std::vector<Node> nodes;    // each before those below it; one more at the end closes the ranges
   std::vector<Token> tokens;  // by their bytes
-
-  // The tokens that end at a node.
-  std::span<const Token> at(std::size_t node) const {
-    return std::span(tokens).subspan(nodes[node].first_token, nodes[node + 1].first_token - nodes[node].first_token);
-  }
 };
 
 // Tokens made of one kind of characters. Where a proof shows that any such text may follow, they are allowed at once, and
