@@ -1,10 +1,7 @@
 // Requests that share one budget of pages: nobody dies for want of them, and nobody's bits change.
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "rill/scheduler.h"
-#include "schedule/workload.h"
+#include "schedule/pool_mix.h"
 #include "support/temp_dir.h"
 
 namespace rill {
@@ -12,7 +9,9 @@ namespace {
 
 using test::Digests;
 using test::Job;
+using test::pool_of;
 using test::some_tokens;
+using test::Submitted;
 
 const std::shared_ptr<const Model>& llama() {
   static const auto model = test::load_tiny(test::tiny_options("llama"));
@@ -24,40 +23,9 @@ const std::shared_ptr<const Model>& gemma() {
   return model;
 }
 
-std::shared_ptr<KvPool> pool_of(const std::shared_ptr<const Model>& model, std::size_t pages) {
-  const std::uint64_t page_bytes = KvPool::create(model).value()->use().page_bytes;
-  return KvPool::create(model, {.budget_bytes = pages * page_bytes}).value();
-}
-
 template <typename T>
 ErrorCode code_of(const Result<T>& result) {
   return result ? throw std::runtime_error("no error") : result.error().code;
-}
-
-Duration dear(const PassShape& pass) { return std::chrono::seconds(1) * (pass.decode_rows + pass.prefill_rows); }
-Duration cheap(const PassShape& pass) { return Duration(pass.decode_rows + pass.prefill_rows); }
-
-void expect_empty(const KvPool& pool) {
-  EXPECT_EQ(pool.use().pages, 0u);
-  EXPECT_EQ(pool.use().reserved_bytes, 0u);
-}
-
-struct Submitted {
-  Job job;
-  std::shared_ptr<Digests> digests;
-  Ticket ticket;
-};
-
-Submitted submit(Scheduler& scheduler, const Job& job, std::string domain = "") {
-  const auto digests = std::make_shared<Digests>();
-  Request request{.prompt = job.prompt, .options = job.options(digests), .domain = std::move(domain), .priority = job.priority};
-  return {job, digests, scheduler.submit(std::move(request)).value()};
-}
-
-void expect_as_alone(const std::shared_ptr<const Model>& model, const Submitted& one) {
-  const auto result = one.ticket.result();
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ((test::Outcome{result->tokens, result->text, *one.digests}), test::alone(model, one.job));
 }
 
 TEST(SharedPool, K09PreemptionMakesProgress) {
@@ -69,9 +37,9 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
       Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
                                                        .admission = Admission::overcommit,
                                                        .swap = swap,
-                                                       .cost_model = dear}).value();
+                                                       .cost_model = test::dear}).value();
       std::vector<Submitted> all;
-      for (unsigned i = 0; i < sequences; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(prompt, i), .max_tokens = tokens, .seed = i}));
+      for (unsigned i = 0; i < sequences; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(prompt, i), .max_tokens = tokens, .seed = i}));
       std::size_t preempted = 0, most_running = 0;
       for (;;) {
         const StepReport report = scheduler.step().value();
@@ -90,14 +58,14 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
       EXPECT_EQ(scheduler.metrics().swapped_bytes, 0u);
       std::size_t in_ledgers = 0;
       for (const Submitted& one : all) {
-        expect_as_alone(llama(), one);
+        test::expect_as_alone(llama(), one);
         const Ledger ledger = one.ticket.ledger().value();
         in_ledgers += ledger.preemptions;
         EXPECT_EQ(ledger.preempted > Duration::zero(), ledger.preemptions > 0);
         EXPECT_EQ(ledger.tokenize + ledger.queued + ledger.prefill + ledger.first_sample + ledger.decode + ledger.preempted, ledger.total);
       }
       EXPECT_EQ(in_ledgers, preempted);
-      expect_empty(*pool);
+      test::expect_empty(*pool);
     }
   }
 }
@@ -108,9 +76,9 @@ TEST(SharedPool, WhatIsCheaperIsDone) {
     Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
                                                      .admission = Admission::overcommit,
                                                      .swap = {.memory_bytes = 1 << 20},
-                                                     .cost_model = swapping ? dear : cheap}).value();
+                                                     .cost_model = swapping ? test::dear : test::cheap}).value();
     std::vector<Submitted> all;
-    for (unsigned i = 0; i < 2; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(40, i), .max_tokens = 52}));
+    for (unsigned i = 0; i < 2; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(40, i), .max_tokens = 52}));
     scheduler.run_until_idle().value();
     EXPECT_EQ(scheduler.metrics().swaps > 0, swapping);
     EXPECT_GT(scheduler.metrics().preemptions, 0u);
@@ -122,19 +90,19 @@ TEST(SharedPool, TheLastOfTheLowestPriorityGivesItsPages) {
   Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
   std::vector<Submitted> all;
   for (const int priority : {1, 0, 1}) {
-    all.push_back(submit(scheduler, {.prompt = some_tokens(17, 3), .max_tokens = 50, .priority = priority}));
+    all.push_back(test::submit(scheduler, {.prompt = some_tokens(17, 3), .max_tokens = 50, .priority = priority}));
   }
   scheduler.run_until_idle().value();
   EXPECT_EQ(all[0].ticket.ledger().value().preemptions, 0u);
   EXPECT_GT(all[1].ticket.ledger().value().preemptions, 0u);
-  for (const Submitted& one : all) expect_as_alone(llama(), one);
+  for (const Submitted& one : all) test::expect_as_alone(llama(), one);
 }
 
 TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
   const auto pool = pool_of(llama(), 8);
   Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool}).value();
   std::vector<Submitted> all;
-  for (unsigned i = 0; i < 5; ++i) all.push_back(submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
+  for (unsigned i = 0; i < 5; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
   std::size_t most_running = 0;
   for (;;) {
     const StepReport report = scheduler.step().value();
@@ -144,8 +112,8 @@ TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
     if (report.idle()) break;
   }
   EXPECT_EQ(most_running, 2u);  // 3 pages and one to spare each
-  for (const Submitted& one : all) expect_as_alone(llama(), one);
-  expect_empty(*pool);
+  for (const Submitted& one : all) test::expect_as_alone(llama(), one);
+  test::expect_empty(*pool);
 }
 
 TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
@@ -160,7 +128,7 @@ TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
     options.max_tokens = 16;
     EXPECT_TRUE(scheduler.submit({.prompt = some_tokens(90), .options = options}));
     scheduler.run_until_idle().value();
-    expect_empty(*pool);
+    test::expect_empty(*pool);
   }
 }
 
@@ -178,7 +146,7 @@ TEST(SharedPool, CompletionsNeedTheirPromptOnce) {
   Ticket ticket = submit(scheduler).value();
   scheduler.run_until_idle().value();
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(ticket.result(i).value().tokens, test::alone(llama(), job, i).tokens);
-  expect_empty(*pool);
+  test::expect_empty(*pool);
 }
 
 TEST(SharedPool, PagesHeldByOthersAreWaitedFor) {
@@ -187,12 +155,12 @@ TEST(SharedPool, PagesHeldByOthersAreWaitedFor) {
   holder->feed(some_tokens(100)).value();
   for (const Admission admission : {Admission::guaranteed, Admission::overcommit}) {
     Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = admission}).value();
-    Submitted one = submit(scheduler, {.prompt = some_tokens(40), .max_tokens = 10});
+    Submitted one = test::submit(scheduler, {.prompt = some_tokens(40), .max_tokens = 10});
     EXPECT_EQ(code_of(scheduler.run_until_idle()), ErrorCode::resource_exhausted);
     EXPECT_FALSE(one.ticket.finished());
     holder.reset();
     scheduler.run_until_idle().value();
-    expect_as_alone(llama(), one);
+    test::expect_as_alone(llama(), one);
     holder = Session::create(llama(), {.kv_pool = pool}).value();
     holder->feed(some_tokens(100)).value();
   }
@@ -224,59 +192,15 @@ TEST(SharedPool, PrefixesAreSharedWithinADomain) {
     EXPECT_EQ(scheduler.metrics().hit_rate(), 100.0 / (100 + 4 * 130));
     cache->drop("a");
     cache->drop("b");
-    expect_empty(*cache->pool());
+    test::expect_empty(*cache->pool());
   }
-}
-
-// Requests of all kinds at random moments, some cancelled, in pools that are too small for them together.
-SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsigned seed) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const auto pool = pool_of(model, (model == gemma() ? 50 : 9) + below(6));
-  SchedulerOptions options{.kv_pool = pool, .max_sequences = 3 + below(10), .prefill_chunk = 16 + below(20)};
-  options.admission = below(4) == 0 ? Admission::guaranteed : Admission::overcommit;
-  if (options.admission == Admission::overcommit && below(2) == 0) {
-    options.swap = {.memory_bytes = 4000 * below(20), .file_bytes = below(2) * 100000};
-    options.cost_model = below(3) == 0 ? cheap : dear;
-  }
-  if (below(2) == 0) options.prefix_cache = PrefixCache::create(pool).value();
-  Scheduler scheduler = Scheduler::create(model, options).value();
-  std::vector<Submitted> all;
-  std::vector<std::size_t> cancel_at;
-  const std::size_t requests = 8 + below(8);
-  for (std::size_t step = 0;; ++step) {
-    while (all.size() < requests && below(2) == 0) {
-      Job job = test::random_job(random, 50, 40);
-      job.max_tokens = 5 + job.max_tokens;
-      all.push_back(submit(scheduler, job, std::array{"", "a", "b"}[below(3)]));
-      cancel_at.push_back(below(8) == 0 ? step + below(30) : ~std::size_t{0});
-    }
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (cancel_at[i] == step) all[i].ticket.cancel();
-    }
-    const StepReport report = scheduler.step().value();
-    if (report.idle() && all.size() == requests) break;
-    EXPECT_TRUE(report.progress() || report.idle());
-    if (step == 3000) throw std::runtime_error("no end");
-  }
-  for (const Submitted& one : all) {
-    const auto result = one.ticket.result();
-    if (result && result->finish_reason == FinishReason::cancelled) continue;
-    expect_as_alone(model, one);
-  }
-  if (options.prefix_cache != nullptr) {
-    for (const std::string& domain : options.prefix_cache->domains()) options.prefix_cache->drop(domain);
-  }
-  expect_empty(*pool);
-  return scheduler.metrics();
 }
 
 TEST(SharedPool, RandomMixesHaveTheBitsOfEachAlone) {
   for (const auto& model : {llama(), gemma()}) {
     std::uint64_t preemptions = 0, swaps = 0;
     for (unsigned seed = 0; seed < 25; ++seed) {
-      const SchedulerMetrics metrics = run_mix(model, seed);
+      const SchedulerMetrics metrics = test::run_mix(model, seed, model == gemma() ? 50 : 9);
       preemptions += metrics.preemptions;
       swaps += metrics.swaps;
     }
