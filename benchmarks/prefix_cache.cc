@@ -3,10 +3,10 @@
 //   prefix_cache MODEL.gguf [--threads N] [--rounds N] [--shared TOKENS] [--own TOKENS] [--probes N] [--json FILE]
 //
 // First: the time to the first token of a prompt that begins with what an earlier one of its domain began with, against
-// that earlier one's; all logits are compared with those of a session without a cache. Then the probe of someone who wants
-// to know what another domain has asked: the time of a lookup of a prompt that is held there against one that nobody
-// holds, in random order. `auc` is the probability that the first takes longer than the second: 0.5 says that nothing
-// can be told. The same for a prompt that the asker's own domain holds shows that the clock would see it.
+// that earlier one's; all logits are compared with those of a session without a cache. Then the probe of someone who
+// wants to know what another domain has asked: the time of a lookup of a prompt that is held there against one that
+// nobody holds, in random order. `auc` is the probability that the first takes longer than the second: 0.5 says that
+// nothing can be told. The same for a prompt that the asker's own domain holds shows that the clock would see it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -57,7 +57,8 @@ class Benchmark {
 class Probe {
  public:
   Probe()
-      : pool_(PagePool::create({{.layers = 1, .layout = {.kv_heads = 1, .head_dim = 1}}}, std::uint64_t{1} << 26).value()),
+      : pool_(PagePool::create({{.layers = 1, .layout = {.kv_heads = 1, .head_dim = 1}}}, std::uint64_t{1} << 26)
+                  .value()),
         tree_(pool_, ~std::uint64_t{0}, ~std::uint64_t{0}) {}
 
   void hold(std::string_view domain, std::span<const Token> prompt) {
@@ -125,27 +126,30 @@ void run(const Arguments& arguments) {
   for (const auto& [kind, prompt] : prompts) times[kind].push_back(probe.nanoseconds("asker", prompt));
   const double told = auc(times[held_by_another], times[held_by_nobody]);
   const double seen = auc(times[held_by_oneself], times[held_by_nobody]);
-  std::printf("a lookup of %zu tokens: %.0f ns of what another domain holds, %.0f ns of what nobody holds, %.0f ns of a hit\n",
-              kProbeTokens, median(times[held_by_another]), median(times[held_by_nobody]), median(times[held_by_oneself]));
+  std::printf(
+      "a lookup of %zu tokens: %.0f ns of what another domain holds, %.0f ns of what nobody holds, %.0f ns of a hit\n",
+      kProbeTokens, median(times[held_by_another]), median(times[held_by_nobody]), median(times[held_by_oneself]));
   write_json(arguments.text("json"), Json{{"benchmark", "prefix_cache"},
                                           {"first_ttft_ms", first},
                                           {"cached_ttft_ms", second},
                                           {"probe_other_ns", times[held_by_another]},
                                           {"probe_nobody_ns", times[held_by_nobody]},
                                           {"probe_hit_ns", times[held_by_oneself]}});
-  std::printf("first_ttft_ms=%.2f cached_ttft_ms=%.2f ttft_percent=%.2f probe_other_ns=%.0f probe_nobody_ns=%.0f "
-              "probe_auc=%.3f hit_auc=%.3f\n",
-              median(first), median(second), 100 * median(second) / median(first), median(times[held_by_another]),
-              median(times[held_by_nobody]), told, seen);
+  std::printf(
+      "first_ttft_ms=%.2f cached_ttft_ms=%.2f ttft_percent=%.2f probe_other_ns=%.0f probe_nobody_ns=%.0f "
+      "probe_auc=%.3f hit_auc=%.3f\n",
+      median(first), median(second), 100 * median(second) / median(first), median(times[held_by_another]),
+      median(times[held_by_nobody]), told, seen);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return guarded_main([&] {
-    run(Arguments(argc, argv,
-                  "prefix_cache MODEL.gguf [--threads N] [--rounds N] [--shared TOKENS] [--own TOKENS] [--probes N] "
-                  "[--json FILE]",
-                  {{"threads", "2"}, {"rounds", "5"}, {"shared", "1000"}, {"own", "16"}, {"probes", "2000"}, {"json", ""}}));
+    run(Arguments(
+        argc, argv,
+        "prefix_cache MODEL.gguf [--threads N] [--rounds N] [--shared TOKENS] [--own TOKENS] [--probes N] "
+        "[--json FILE]",
+        {{"threads", "2"}, {"rounds", "5"}, {"shared", "1000"}, {"own", "16"}, {"probes", "2000"}, {"json", ""}}));
   });
 }

@@ -32,24 +32,24 @@ struct PrefixCacheStatistics {
   std::uint64_t misses = 0;          // the others
   std::uint64_t window_evicted = 0;  // of both: more was known, but sliding windows no longer held what it needs
   std::uint64_t reused_tokens = 0;
-  std::uint64_t evictions = 0;       // chunks of up to 16 tokens, or their sliding windows, given up for want of room
-  std::uint64_t bytes = 0;           // of the pages held now, those that sessions share included
+  std::uint64_t evictions = 0;  // chunks of up to 16 tokens, or their sliding windows, given up for want of room
+  std::uint64_t bytes = 0;      // of the pages held now, those that sessions share included
 };
 
 struct WarmOptions {
-  bool pin = false;                    // also pin() what was computed
-  std::size_t rollback_reserve = 64;   // of the sessions that shall reuse it (SessionOptions)
-  std::size_t prefill_chunk = 256;     // as SessionOptions'
+  bool pin = false;                   // also pin() what was computed
+  std::size_t rollback_reserve = 64;  // of the sessions that shall reuse it (SessionOptions)
+  std::size_t prefill_chunk = 256;    // as SessionOptions'
   StopToken stop = {};
 };
 
 // Sessions with this cache and a domain (SessionOptions) look up what they are fed while they are empty, and leave what
-// they have computed: at the end of each prompt and each answer, and at boundaries that the caller names. Logits are the
-// same to the bit, whether a prefix was reused or not.
+// they have computed: at the end of each prompt and each answer, and at boundaries that the caller names. Logits are
+// the same to the bit, whether a prefix was reused or not.
 //
-// Prefixes are shared within one model object, its precision and the pool's KV type, and within one domain: a tenant, or
-// whoever may know of each other's prompts. Domains are compared as bytes. Tokens are compared one by one, there is no
-// hash; the time of a lookup does not depend on what other domains hold.
+// Prefixes are shared within one model object, its precision and the pool's KV type, and within one domain: a tenant,
+// or whoever may know of each other's prompts. Domains are compared as bytes. Tokens are compared one by one, there is
+// no hash; the time of a lookup does not depend on what other domains hold.
 //
 // Reuse goes to the token; the last token of a prompt is always computed. In models with sliding windows it begins only
 // at the ends and boundaries named above, while their windows are held.
@@ -70,8 +70,8 @@ class RILL_EXPORT PrefixCache : public std::enable_shared_from_this<PrefixCache>
   // Computes what is not held of `tokens`, so that what begins with them can go on from there; returns how many tokens
   // were computed. The errors of Session::create and feed; resource_exhausted: the limits have no room for them.
   Result<std::size_t> warm(std::string_view domain, std::span<const Token> tokens, const WarmOptions& options = {});
-  // Keeps a prefix that can be gone on from until it is unpinned as often, or its domain is dropped. not_found: it is not
-  // held, or not pinned.
+  // Keeps a prefix that can be gone on from until it is unpinned as often, or its domain is dropped. not_found: it is
+  // not held, or not pinned.
   Result<void> pin(std::string_view domain, std::span<const Token> tokens);
   Result<void> unpin(std::string_view domain, std::span<const Token> tokens);
   // Forgets all that was computed in the domain, pinned prefixes and statistics included. Sessions keep what they hold.

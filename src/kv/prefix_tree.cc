@@ -117,8 +117,8 @@ PrefixTree::Path PrefixTree::walk(const Domain& domain, std::span<const Token> t
   return path;
 }
 
-// The child that shares most tokens with `chunk`, and how many. Of several, one that holds them in all groups, or else the
-// one that holds most: they are neighbours.
+// The child that shares most tokens with `chunk`, and how many. Of several, one that holds them in all groups, or else
+// the one that holds most: they are neighbours.
 std::pair<PrefixTree::Node*, std::size_t> PrefixTree::best_child(const Node& parent, std::span<const Token> chunk) {
   const auto& children = parent.children;
   const auto next = children.lower_bound(chunk);
@@ -136,8 +136,8 @@ std::pair<PrefixTree::Node*, std::size_t> PrefixTree::best_child(const Node& par
   return {best, matched};
 }
 
-// The greatest length, up to what matched, at which each group holds the last page, and all before it that the window of
-// the next token reaches after a cut by the reserve.
+// The greatest length, up to what matched, at which each group holds the last page, and all before it that the window
+// of the next token reaches after a cut by the reserve.
 std::uint64_t PrefixTree::longest_hit(const Path& path, std::uint64_t rollback_reserve) const {
   const std::span<const LayerGroup> groups = pool_->groups();
   std::vector<std::uint64_t> first(groups.size(), 0);  // position from which on the pages before this one are held
@@ -243,7 +243,8 @@ void PrefixTree::hold(Domain& domain, Node& node, const SequenceCache& cache, st
   for (std::size_t group = 0; group < node.held.size(); ++group) {
     Page* const filled = cache.pages(group)[page];
     if (filled == nullptr || node.held[group].tokens >= tokens) continue;
-    static_cast<void>(pool_->retain({&filled, 1}, Holder::cache, none_));  // never fails for a cache
+    // Never fails for a cache.
+    static_cast<void>(pool_->retain({&filled, 1}, Holder::cache, none_, tokens < kTokensPerPage));
     release(domain, node, group);
     node.held[group] = {filled, tokens};
     domain.statistics.bytes += pool_->page_bytes();
@@ -365,7 +366,8 @@ PrefixTree::Use* PrefixTree::oldest(Domain& domain, bool only_unshared) const no
   return found;
 }
 
-// The domain whose entry is the oldest, of those that hold their equal share or more; of the others if those have nothing.
+// The domain whose entry is the oldest, of those that hold their equal share or more; of the others if those have
+// nothing.
 std::pair<PrefixTree::Domain*, PrefixTree::Use*> PrefixTree::next_to_give(bool only_unshared) const noexcept {
   std::uint64_t holders = 0;
   for (const auto& [name, domain] : domains_) holders += domain->statistics.bytes > 0 ? 1 : 0;

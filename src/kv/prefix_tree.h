@@ -21,9 +21,9 @@
 namespace rill::kv {
 
 // Thread-safe. A node stands for the up to 16 tokens of a page, and holds its page of each group of layers; pages of
-// sliding windows only where a sequence that was inserted still held them. Children are ordered by their tokens, so that
-// a descent compares every token, and those that share most with a chunk are neighbours of its place: there is no hash, and
-// nothing to collide. A domain is a tree of its own: what others hold is not looked at, and costs no time.
+// sliding windows only where a sequence that was inserted still held them. Children are ordered by their tokens, so
+// that a descent compares every token, and those that share most with a chunk are neighbours of its place: there is no
+// hash, and nothing to collide. A domain is a tree of its own: what others hold is not looked at, and costs no time.
 //
 // No page is taken from the pool: it only keeps what sequences filled, and gives that up, least recently used first.
 class PrefixTree final : public Reclaimer {
@@ -36,9 +36,10 @@ class PrefixTree final : public Reclaimer {
     std::size_t tokens = 0;
     std::size_t window_evicted = 0;  // tokens beyond that which are known, but without the pages of a window
   };
-  // Makes `cache`, which must be empty, hold the longest prefix of `tokens` that can be gone on from, if it is longer than
-  // the `held` ones which the asker has himself. Sliding windows then hold what they do in a sequence that computed it, so
-  // that it can be cut back by the cache's rollback reserve. A miss if nothing was found or held, or the pool has no room.
+  // Makes `cache`, which must be empty, hold the longest prefix of `tokens` that can be gone on from, if it is longer
+  // than the `held` ones which the asker has himself. Sliding windows then hold what they do in a sequence that
+  // computed it, so that it can be cut back by the cache's rollback reserve. A miss if nothing was found or held, or
+  // the pool has no room.
   Hit find(std::string_view domain, std::span<const Token> tokens, std::size_t held, SequenceCache& cache);
   // Keeps what `cache` holds, which is that of `tokens`. What the limits have no room for is given up again.
   void insert(std::string_view domain, std::span<const Token> tokens, const SequenceCache& cache);

@@ -235,12 +235,13 @@ void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk
 }
 
 Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages) {
+  const bool partial = length % kTokensPerPage != 0;
   for (std::size_t group = 0; group < tables_.size(); ++group) tables_[group].bases.assign(pages[group].size(), nullptr);
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const auto kept = pages[group].begin() + static_cast<std::ptrdiff_t>(first_kept_page(group, length));
     const auto hole = std::find(pages[group].rbegin(), std::make_reverse_iterator(kept), nullptr);
     std::fill(pages[group].begin(), hole.base(), nullptr);
-    if (const auto retained = pool_->retain(pages[group], holder_, reservation_); !retained) {
+    if (const auto retained = pool_->retain(pages[group], holder_, reservation_, partial); !retained) {
       for (Table& table : tables_) {
         drop_pages_from(table, 0);
         table.bases.clear();

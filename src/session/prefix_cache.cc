@@ -36,12 +36,13 @@ Result<std::size_t> PrefixCache::warm(std::string_view domain, std::span<const T
     std::size_t computed = 0;
     Result<void> pinned = tree_->pin(domain, tokens, options.rollback_reserve);
     if (!pinned) {
-      RILL_ASSIGN(const auto state, session::SessionState::create(pool_->model(), {.kv_type = pool_->options().kv_type,
-                                                                                   .prefill_chunk = options.prefill_chunk,
-                                                                                   .rollback_reserve = options.rollback_reserve,
-                                                                                   .kv_pool = pool_,
-                                                                                   .prefix_cache = shared_from_this(),
-                                                                                   .domain = std::string(domain)}));
+      RILL_ASSIGN(const auto state,
+                  session::SessionState::create(pool_->model(), {.kv_type = pool_->options().kv_type,
+                                                                 .prefill_chunk = options.prefill_chunk,
+                                                                 .rollback_reserve = options.rollback_reserve,
+                                                                 .kv_pool = pool_,
+                                                                 .prefix_cache = shared_from_this(),
+                                                                 .domain = std::string(domain)}));
       RILL_ASSIGN(const auto reused, state->replace({tokens.begin(), tokens.end()}, {}, options.stop, {}));
       state->cache_prefix();
       computed = tokens.size() - reused.tokens;

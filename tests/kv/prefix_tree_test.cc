@@ -56,8 +56,8 @@ void compute(SequenceCache& cache, std::string_view domain, std::span<const Toke
   cache.commit(tokens.size());
 }
 
-// That the cache holds what a sequence holds that computed these tokens itself: every page that the next token sees, also
-// after a cut by the reserve.
+// That the cache holds what a sequence holds that computed these tokens itself: every page that the next token sees,
+// also after a cut by the reserve.
 void verify(const SequenceCache& cache, std::string_view domain, std::span<const Token> tokens,
             std::uint64_t reserve = kReserve) {
   for (std::size_t group = 0; group < cache.pool().groups().size(); ++group) {
@@ -71,7 +71,8 @@ void verify(const SequenceCache& cache, std::string_view domain, std::span<const
       }
       std::uint32_t value;
       std::memcpy(&value, place, sizeof value);
-      ASSERT_EQ(value, content(domain, tokens.first(static_cast<std::size_t>(i + 1)))) << "group " << group << ", " << i;
+      ASSERT_EQ(value, content(domain, tokens.first(static_cast<std::size_t>(i + 1))))
+          << "group " << group << ", " << i;
     }
   }
 }
@@ -82,7 +83,8 @@ std::vector<Token> numbers(std::size_t count, Token first = 0) {
   return tokens;
 }
 
-void add(PrefixTree& tree, const std::shared_ptr<PagePool>& pool, std::string_view domain, std::span<const Token> tokens) {
+void add(PrefixTree& tree, const std::shared_ptr<PagePool>& pool, std::string_view domain,
+         std::span<const Token> tokens) {
   SequenceCache cache(pool, kReserve);
   compute(cache, domain, tokens);
   tree.insert(domain, tokens, cache);
@@ -93,8 +95,8 @@ struct Found {
   std::size_t window_evicted;
 };
 
-Found find(PrefixTree& tree, const std::shared_ptr<PagePool>& pool, std::string_view domain, std::span<const Token> tokens,
-           std::uint64_t reserve = kReserve) {
+Found find(PrefixTree& tree, const std::shared_ptr<PagePool>& pool, std::string_view domain,
+           std::span<const Token> tokens, std::uint64_t reserve = kReserve) {
   SequenceCache cache(pool, reserve);
   const auto hit = tree.find(domain, tokens, 0, cache);
   EXPECT_EQ(hit.tokens, cache.length());
@@ -147,8 +149,8 @@ TEST(PrefixTreeTest, K15DomainsNeverMix) {
   using namespace std::string_view_literals;
   const auto pool = make_pool({0, 20});
   PrefixTree tree(pool, kNoLimit, kNoLimit);
-  const std::string_view domains[] = {"x"sv, "y"sv, "xx"sv, "X"sv, "x\0"sv, "x\0y"sv, "\0x"sv, " x"sv, "x "sv,
-                                      "\xc3\xa9"sv, "e\xcc\x81"sv, "xy"sv};
+  const std::string_view domains[] = {"x"sv,   "y"sv,  "xx"sv, "X"sv,        "x\0"sv,       "x\0y"sv,
+                                      "\0x"sv, " x"sv, "x "sv, "\xc3\xa9"sv, "e\xcc\x81"sv, "xy"sv};
   const std::vector<Token> tokens = numbers(40);
   for (const std::string_view domain : domains) {
     EXPECT_EQ(found(tree, pool, domain, tokens), 0u);
@@ -347,12 +349,23 @@ class RandomUse {
   void run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFatalFailure(); ++step) {
       switch (below(12)) {
-        case 0: cut(); break;
-        case 1: reclaim(); break;
-        case 2: if (!running_.empty()) running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(below(running_.size()))); break;
-        case 3: if (below(8) == 0) drop(); break;
-        case 4: pin(); break;
-        default: request();
+        case 0:
+          cut();
+          break;
+        case 1:
+          reclaim();
+          break;
+        case 2:
+          if (!running_.empty()) running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(below(running_.size())));
+          break;
+        case 3:
+          if (below(8) == 0) drop();
+          break;
+        case 4:
+          pin();
+          break;
+        default:
+          request();
       }
     }
     running_.clear();

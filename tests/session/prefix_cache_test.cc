@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <thread>
 
 #include "support/scripted.h"
 
@@ -22,8 +23,10 @@ struct Shared {
   std::shared_ptr<PrefixCache> cache;
 
   explicit Shared(std::shared_ptr<const Model> loaded, KvPoolOptions pool_options = {.budget_bytes = 64 << 20},
-                 PrefixCacheOptions options = {})
-      : model(std::move(loaded)), pool(KvPool::create(model, pool_options).value()), cache(PrefixCache::create(pool, options).value()) {}
+                  PrefixCacheOptions options = {})
+      : model(std::move(loaded)),
+        pool(KvPool::create(model, pool_options).value()),
+        cache(PrefixCache::create(pool, options).value()) {}
 
   Session session(std::string domain, SessionOptions options = {}) const {
     options.prefix_cache = cache;
@@ -96,7 +99,8 @@ TEST_P(PrefixCacheTest, AnAnswerIsReusedAsFarAsItWasComputed) {
   std::vector<Token> prompt = some_tokens(60);
   for (unsigned turn = 0; turn < 4; ++turn) {
     Session session = shared.session("tenant");
-    const GenerationResult result = session.generate(prompt, {.max_tokens = 30, .end_tokens = std::vector<Token>{}}).value().finish().value();
+    const GenerationResult result =
+        session.generate(prompt, {.max_tokens = 30, .end_tokens = std::vector<Token>{}}).value().finish().value();
     if (turn > 0) {
       EXPECT_EQ(result.timings.cached_tokens, prompt.size() - 11);  // the answer's last token, and the next ten
     }
@@ -109,7 +113,10 @@ TEST_P(PrefixCacheTest, FeedReusesAndLeavesToo) {
   const std::vector<Token> prompt = some_tokens(100);
   shared.session("tenant").feed(prompt).value();
   const std::vector<std::pair<Keep, std::size_t>> cases = {
-      {{Keep::Mode::last}, 99}, {{Keep::Mode::all}, 0}, {{Keep::Mode::positions, {}}, 99}, {{Keep::Mode::positions, {99}}, 99},
+      {{Keep::Mode::last}, 99},
+      {{Keep::Mode::all}, 0},
+      {{Keep::Mode::positions, {}}, 99},
+      {{Keep::Mode::positions, {99}}, 99},
       {{Keep::Mode::positions, {95, 97, 99}}, sliding_ ? std::size_t{0} : 95}};  // no boundary
   for (const auto& [keep, reused] : cases) {
     const std::uint64_t before = shared.cache->statistics("tenant").reused_tokens;
@@ -139,7 +146,8 @@ TEST_P(PrefixCacheTest, AFeedThatIsStoppedLeavesTheSessionEmpty) {
   const std::vector<Token> prompt = some_tokens(100);
   shared.session("tenant").feed(prompt).value();
   Session session = shared.session("tenant");
-  EXPECT_EQ(session.feed(joined(prompt, some_tokens(9)), {.stop = test::CountedStop(1)}).error().code, ErrorCode::cancelled);
+  EXPECT_EQ(session.feed(joined(prompt, some_tokens(9)), {.stop = test::CountedStop(1)}).error().code,
+            ErrorCode::cancelled);
   EXPECT_EQ(session.length(), 0u);
   EXPECT_EQ(session.feed(joined(prompt, {-1})).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(session.length(), 0u);
@@ -175,7 +183,8 @@ TEST_P(PrefixCacheTest, K15NothingMixes) {
   EXPECT_TRUE(refused(model_, {.kv_pool = KvPool::create(model_, {}).value()}));
   EXPECT_TRUE(refused(load_tiny(test::tiny_options(GetParam())), {}));
   EXPECT_TRUE(refused(test::load_bytes(test::make_tiny_model(test::tiny_options(GetParam())),
-                                       {.threads = 1, .activations = Activations::accurate}), {}));
+                                       {.threads = 1, .activations = Activations::accurate}),
+                      {}));
 }
 
 TEST_P(PrefixCacheTest, WithoutADomainNothingIsLookedUpOrLeft) {
@@ -209,7 +218,8 @@ TEST_P(PrefixCacheTest, NamedBoundariesMakeWindowsHit) {
   fed.feed(std::span(common).subspan(100)).value();
   fed.cache_prefix().value();
   fed.feed(some_tokens(40, 2)).value();
-  for (const auto& [domain, length, reused] : {std::tuple("named", 150u, 150u), {"named", 70u, 70u}, {"unnamed", 150u, 0u}, {"fed", 150u, 150u}}) {
+  for (const auto& [domain, length, reused] :
+       {std::tuple("named", 150u, 150u), {"named", 70u, 70u}, {"unnamed", 150u, 0u}, {"fed", 150u, 150u}}) {
     Session session = shared.session(domain);
     const Timings timings = answer(session, joined({common.begin(), common.begin() + length}, some_tokens(8, 7)));
     EXPECT_EQ(timings.cached_tokens, sliding_ ? reused : length) << domain;
@@ -272,10 +282,38 @@ TEST_P(PrefixCacheTest, NoSessionIsRefusedForWhatIsCached) {
   const Shared shared(model_, {.budget_bytes = 2 * alone.kv_bytes()});
   for (unsigned i = 0; i < 8; ++i) {
     Session session = shared.session(i % 2 == 0 ? "even" : "odd");
-    for (std::size_t done = 0; done < 400; done += 50) session.feed(some_tokens(50, 100 * i + static_cast<unsigned>(done))).value();
+    for (std::size_t done = 0; done < 400; done += 50)
+      session.feed(some_tokens(50, 100 * i + static_cast<unsigned>(done))).value();
     EXPECT_LE(shared.pool->use().held_bytes, shared.pool->use().budget_bytes);
   }
   EXPECT_GT(shared.pool->use().cached_bytes, 0u);
+}
+
+// One thread's session makes the pool take back what another's prompts have left.
+TEST_P(PrefixCacheTest, ThreadsShareACache) {
+  std::vector<std::vector<Token>> prompts;
+  std::vector<std::vector<float>> expected;
+  for (unsigned i = 0; i < 6; ++i) {
+    prompts.push_back(joined(some_tokens(40 + 16 * (i % 3)), some_tokens(10 + i, 20 + i)));
+    expected.push_back(computed_alone(prompts.back()));
+  }
+  const Shared shared(model_, {.budget_bytes = 600 * kv_bytes_per_token(model_->kv_shape(), KvType::f16)});
+  std::vector<std::thread> threads;
+  for (unsigned id = 0; id < 3; ++id) {
+    threads.emplace_back([&, id] {
+      const std::string domain = id == 0 ? "a" : "b";
+      for (unsigned round = 0; round < 20; ++round) {
+        const std::size_t which = (id + 5 * round) % prompts.size();
+        Session session = shared.session(domain);
+        session.feed(prompts[which]).value();
+        EXPECT_EQ(logits_of(session), expected[which]);
+        if (round % 8 == 7) shared.cache->drop(domain);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(shared.pool->use().used_bytes, 0u);
+  EXPECT_EQ(shared.pool->use().cached_bytes, shared.cache->statistics().bytes);
 }
 
 // Sessions that come and go, in some domains, with some budget; each is compared with one that computes all by itself.
@@ -290,13 +328,26 @@ class RandomUse {
   void run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFatalFailure(); ++step) {
       switch (below(10)) {
-        case 0: if (!running_.empty()) running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(below(running_.size()))); break;
-        case 1: fork(); break;
-        case 2: truncate(); break;
-        case 3: manage(); break;
-        case 4: if (!running_.empty()) feed(running_[below(running_.size())]); break;
-        case 5: if (!running_.empty()) generate(running_[below(running_.size())]); break;
-        default: begin();
+        case 0:
+          if (!running_.empty()) running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(below(running_.size())));
+          break;
+        case 1:
+          fork();
+          break;
+        case 2:
+          truncate();
+          break;
+        case 3:
+          manage();
+          break;
+        case 4:
+          if (!running_.empty()) feed(running_[below(running_.size())]);
+          break;
+        case 5:
+          if (!running_.empty()) generate(running_[below(running_.size())]);
+          break;
+        default:
+          begin();
       }
     }
     const PrefixCacheStatistics statistics = setup_.cache->statistics();
@@ -366,7 +417,8 @@ class RandomUse {
 
   void begin() {
     if (running_.size() > 3) running_.erase(running_.begin());
-    Running one{setup_.session(some_domain(), {.prefill_chunk = 8 + below(100), .rollback_reserve = below(2) * 24}), {}};
+    Running one{setup_.session(some_domain(), {.prefill_chunk = 8 + below(100), .rollback_reserve = below(2) * 24}),
+                {}};
     const std::vector<Token> prompt = some_prompt();
     if (below(2) == 0) {
       if (!fits(one.session.feed(prompt), one)) return;
