@@ -247,15 +247,27 @@ inline constexpr int kMaxTile = (RILL_TARGET == RILL_AVX512 ? 16 : 4) /
 // Tokens are cut so that their activations stay in the second-level cache while all groups pass.
 inline constexpr std::size_t kActivationCacheBytes = 256 * 1024;
 
+// Fewer tokens wait for memory, and nothing is fetched ahead.
+inline constexpr std::size_t kFetchTokens = 4;
+// More tokens leave their largest tile, which has the time to fetch the next group, for the end.
+inline constexpr std::size_t kFewTokens = 5;
+// Floats between tokens from which on results are logits, which no cache holds until they are written.
+inline constexpr std::size_t kFarStride = 16384;
+
 template <ElementType kType, class Block, int kTile>
 RILL_INLINE std::size_t multiply_next(const PackedMatrix& w, const std::byte* group, const std::byte* ahead,
                                       const std::byte* x, std::size_t x_bytes, std::size_t tokens, const Output& out) {
   if constexpr (kTile > 1) {
-    if (tokens < kTile) return multiply_next<kType, Block, kTile / 2>(w, group, ahead, x, x_bytes, tokens, out);
+    if (tokens < kTile || (tokens > kFewTokens && tokens % kTile != 0)) {
+      return multiply_next<kType, Block, kTile / 2>(w, group, ahead, x, x_bytes, tokens, out);
+    }
   }
   if constexpr (kIsFloat<kType>) {
     multiply_floats<kType, 1, kTile>(w, group, x, x_bytes, out);
   } else {
+    if (kTile > 1 && out.stride >= kFarStride) {
+      for (std::size_t t = 0; t < kTile; ++t) prefetch_to_write(out.y + t * out.stride);
+    }
     multiply_tile<kType, Block, kTile>(w, group, tokens > kTile ? group : ahead, x, x_bytes, out);
   }
   return kTile;
@@ -282,7 +294,7 @@ void multiply(const PackedMatrix& w, const ActivationView& x, std::size_t group_
             break;
           }
         }
-        const std::byte* ahead = g + 1 < group_end ? group + w.group_bytes : group;
+        const std::byte* ahead = g + 1 < group_end && x.rows >= kFetchTokens ? group + w.group_bytes : group;
         t += multiply_next<kType, Block, kMaxTile<Block>>(w, group, ahead, own, x_bytes, end - t, out);
       }
       g += groups;

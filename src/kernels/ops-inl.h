@@ -370,6 +370,13 @@ RILL_INLINE void prefetch([[maybe_unused]] const void* p) {
 #endif
 }
 
+// The same for a line that is written soon.
+RILL_INLINE void prefetch_to_write([[maybe_unused]] const void* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 // The first n < 16 floats; zeros behind them.
 RILL_INLINE F32x16 load_first(const float* p, std::size_t n) {
   alignas(64) float buffer[16] = {};
