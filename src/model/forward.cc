@@ -9,6 +9,7 @@
 #include "base/float_mode.h"
 #include "base/thread_pool.h"
 #include "kernels/math.h"
+#include "model/product_tiles.h"
 
 namespace rill::model {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 constexpr std::size_t kQueryTile = 16;          // query rows of one attention task
 constexpr std::size_t kInlineWork = 4096;       // nanoseconds or so below which row-wise work is not worth a synchronisation
 constexpr std::size_t kTasksPerThread = 4;      // of attention, before they are cut by span
-
-// Tiles of a product: each thread streams one long run of weights first, which is what memory gives fastest, and what is
-// left is cut finer, so that no thread waits long for another.
-constexpr std::size_t kRounds = 3;
-std::size_t tile_begin(std::size_t tile, std::size_t threads, std::size_t groups) {
-  constexpr std::size_t kRoundBegin[kRounds + 1] = {0, 22, 28, 32};
-  if (tile == kRounds * threads) return groups;
-  const std::size_t round = tile / threads, share = kRoundBegin[round + 1] - kRoundBegin[round];
-  return groups * (kRoundBegin[round] * threads + share * (tile % threads)) / (kRoundBegin[kRounds] * threads);
-}
 
 // Of the results of one task: two of them, each with its maxima, sums and accumulators.
 std::size_t partial_floats(const Config& config) { return 2 * kQueryTile * config.group() * (config.head_dim + 2); }
@@ -237,10 +228,9 @@ Result<void> Forward::multiply(std::span<const Product> products, std::size_t la
 
   std::size_t groups = 0;
   for (const Product& product : products) groups += product.weights->groups();
-  const std::size_t threads = model_->pool->workers().width();
-  model_->pool->workers().run(kRounds * threads, [&](std::size_t tile, std::size_t) noexcept {
-    std::size_t begin = tile_begin(tile, threads, groups);
-    std::size_t end = tile_begin(tile + 1, threads, groups);
+  const ProductTiles tiles(groups, rows_ * cols * kRowsPerGroup, model_->pool->workers().width());
+  model_->pool->workers().run(tiles.count(), [&](std::size_t tile, std::size_t) noexcept {
+    std::size_t begin = tiles.begin(tile), end = tiles.begin(tile + 1);
     for (const Product& product : products) {
       const std::size_t own = product.weights->groups();
       if (begin < own) {

@@ -7,11 +7,12 @@
 #include "base/error.h"
 #include "base/float_mode.h"
 #include "base/thread_pool.h"
+#include "model/product_tiles.h"
 
 namespace rill::model {
 namespace {
 
-constexpr std::size_t kTilesPerThread = 8;
+constexpr std::size_t kTilesPerThread = 8;  // of the few rows that a mask leaves
 
 struct PreparedHidden {
   Buffer bytes;
@@ -36,10 +37,9 @@ Result<void> head_logits(const LoadedModel& model, const float* hidden, std::siz
   const ScopedFloatMode float_mode;
   RILL_ASSIGN(const PreparedHidden prepared, prepare(model, hidden, rows));
   const PackedMatrix& head = model.weights.head;
-  const std::size_t tiles = std::min(head.groups(), kTilesPerThread * model.pool->workers().width());
-  model.pool->workers().run(tiles, [&](std::size_t tile, std::size_t) noexcept {
-    model.kernels->matmul(head, prepared.view, head.groups() * tile / tiles, head.groups() * (tile + 1) / tiles,
-                          logits.data(), head.rows);
+  const ProductTiles tiles(head.groups(), rows * head.cols * kRowsPerGroup, model.pool->workers().width());
+  model.pool->workers().run(tiles.count(), [&](std::size_t tile, std::size_t) noexcept {
+    model.kernels->matmul(head, prepared.view, tiles.begin(tile), tiles.begin(tile + 1), logits.data(), head.rows);
   });
   return {};
 }
