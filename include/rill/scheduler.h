@@ -36,8 +36,9 @@ struct PassShape {
 enum class Admission : std::uint8_t {
   // A request is admitted when the pool has room for all that it may ever need: it cannot be stopped for want of memory.
   guaranteed,
-  // When the pool has room for its prompt. Where it runs out later, whoever comes last (lowest priority, then latest
-  // arrival) gives its pages up and goes on, with the same bits, when there is room again.
+  // When the pool has room for its prompt. Where it runs out later, or a request of higher priority comes, whoever
+  // is last (lowest priority, then latest arrival) gives its pages up and goes on, with the same bits, when there is room
+  // again.
   overcommit,
 };
 

@@ -59,21 +59,37 @@ bool Engine::reserve(Sequence& first) {
   return true;
 }
 
-// For what it must hold next, and a page of each kind for everybody who runs, so that nobody is preempted at once.
+// For what it must hold next, beside what those who run must, and a page of each kind for everybody, so that nobody is
+// preempted at once.
 bool Engine::has_room(const Sequence& sequence) const {
   if (running_.empty()) return true;
   const kv::PagePool& pool = *options_.kv_pool->pages();
-  const std::size_t spare = count_answers(running_) * pool.groups().size();
-  return pages_of(sequence.generation->tokens().size()) + spare <= pool.stats().available();
+  std::size_t needed = pages_of(sequence.generation->tokens().size());
+  for (const SequencePtr& other : running_) {
+    const std::size_t all = pages_of(other->generation->tokens().size());
+    const std::size_t held = static_cast<std::size_t>(other->session().kv_bytes() / pool.page_bytes());
+    needed += std::max(all - std::min(all, held), other->count() * pool.groups().size());
+  }
+  return needed <= pool.stats().available();
 }
 
 // In strict order, so that a large request is not passed by small ones for ever.
 void Engine::admit() {
   while (!waiting_.empty() && count_answers(running_) + waiting_.front()->count() <= options_.max_sequences) {
     Sequence& first = *waiting_.front();
+    if (options_.admission == Admission::overcommit) make_way(first);
     if (!(first.preempted ? resume(first) : admit(first))) return;
     insert_in_order(running_, std::move(waiting_.front()));
     waiting_.erase(waiting_.begin());
+  }
+}
+
+// Answers of lower priority give their pages up, the last of them first.
+void Engine::make_way(const Sequence& sequence) {
+  while (!has_room(sequence) && running_.back()->priority < sequence.priority) {
+    preempt(*running_.back());
+    insert_in_order(waiting_, std::move(running_.back()));
+    running_.pop_back();
   }
 }
 
@@ -161,7 +177,7 @@ void Engine::preempt(Sequence& sequence) {
   session::SessionState& session = sequence.session();
   session.give_back_pages();
   session.drop_drafts();
-  if (worth_swapping(sequence)) {
+  if (!session.tokens().empty() && worth_swapping(sequence)) {
     auto kept = guarded([&] { return swap_.keep(session.cache()); });
     if (kept && *kept) sequence.swapped.emplace(**std::move(kept));
   }

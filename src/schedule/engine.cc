@@ -94,6 +94,13 @@ Engine::Engine(std::shared_ptr<const Model> model, SchedulerOptions options, mod
       head_(model_->loaded()),
       swap_(std::move(swap)) {}
 
+Engine::~Engine() {
+  (void)guarded([this]() -> Result<void> {
+    close();
+    return {};
+  });
+}
+
 Result<void> Engine::check(const Request& request) const {
   if (request.completions == 0 || request.completions > options_.max_sequences) {
     return make_error(ErrorCode::invalid_argument, "completions = {}, not in [1, max_sequences = {}]",
@@ -199,7 +206,8 @@ Result<void> Engine::run_until_idle() {
     if (report.idle()) return {};
     if (!report.progress()) {
       return make_error(ErrorCode::resource_exhausted,
-                        "{} answers wait for pages that are held outside of this scheduler", report.queued);
+                        "{} answers wait for pages that are held outside of this scheduler",
+                        report.queued + report.running);
     }
   }
 }

@@ -23,7 +23,7 @@ class Engine {
  public:
   static Result<std::shared_ptr<Engine>> create(std::shared_ptr<const Model> model, SchedulerOptions options);
   Engine(std::shared_ptr<const Model> model, SchedulerOptions options, model::Forward forward, SwapStore swap);
-  ~Engine() { close(); }
+  ~Engine();
 
   Result<Ticket> submit(Request request);
   Result<StepReport> step();
@@ -65,6 +65,7 @@ class Engine {
   void admit();
   bool admit(Sequence& first);
   bool resume(Sequence& sequence);
+  void make_way(const Sequence& sequence);
   bool take_pages(Sequence& sequence, std::size_t count);
   void preempt(Sequence& sequence);
   bool worth_swapping(const Sequence& sequence) const;

@@ -9,7 +9,7 @@ TEST(SmolLm2, RandomMixesHaveTheBitsOfEachAlone) {
   RILL_REQUIRE_MODEL(path, "SmolLM2-135M-Instruct.Q4_1.gguf");
   const auto model = Model::load(path, {.threads = 2}).value();
   std::uint64_t recomputed = 0, swaps = 0;
-  for (const unsigned seed : {9u, 15u, 33u}) {
+  for (const unsigned seed : {10u, 15u, 37u}) {
     const SchedulerMetrics metrics = test::run_mix(model, seed, 9);
     recomputed += metrics.recomputed_tokens;
     swaps += metrics.swaps;
