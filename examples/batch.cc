@@ -1,4 +1,5 @@
-// Answers many prompts, one a line of a file, through one scheduler, and shows how it goes.
+// Answers many prompts, one a line of a file, through one scheduler, and shows how it goes. A model with a chat
+// template gets them as messages.
 //
 //   batch MODEL.gguf PROMPTS.txt [max_tokens]
 #include <rill/rill.h>
@@ -15,9 +16,10 @@ double seconds(rill::Duration time) { return std::chrono::duration<double>(time)
 
 // One line, written over again.
 void show(const rill::SchedulerMetrics& metrics, rill::Duration elapsed) {
-  std::cerr << "\rrunning " << metrics.running << "  queued " << metrics.queued << "  finished " << metrics.finished << "  "
-            << std::fixed << std::setprecision(1) << static_cast<double>(metrics.generated_tokens) / seconds(elapsed)
-            << " tokens/s  pool " << static_cast<double>(metrics.pool_used_bytes) / (1 << 20) << " MiB   " << std::flush;
+  std::cerr << "\rrunning " << metrics.running << "  queued " << metrics.queued << "  finished " << metrics.finished
+            << "  " << std::fixed << std::setprecision(1)
+            << static_cast<double>(metrics.generated_tokens) / seconds(elapsed) << " tokens/s  pool "
+            << static_cast<double>(metrics.pool_used_bytes) / (1 << 20) << " MiB   " << std::flush;
 }
 
 int run(const std::string& model_path, const std::string& prompts_path, std::size_t max_tokens) {
@@ -29,14 +31,23 @@ int run(const std::string& model_path, const std::string& prompts_path, std::siz
   const auto model = rill::Model::load(model_path).value();
   auto scheduler = rill::Scheduler::create(model, {.max_queue = 100'000}).value();
 
+  const bool chats = model->chat_template().has_value();
   std::vector<rill::Ticket> tickets;
   std::vector<std::string> prompts;
+  std::size_t number = 0;
   for (std::string line; std::getline(file, line);) {
+    ++number;
     if (line.empty()) continue;
-    auto ticket = scheduler.submit({.prompt = line, .options = {.max_tokens = max_tokens}});
+    rill::Request request;
+    if (chats)
+      request.prompt = std::vector<rill::Message>{{.role = "user", .content = line}};
+    else
+      request.prompt = line;
+    request.options = {.max_tokens = max_tokens, .sampling = rill::presets::chat()};
+    auto ticket = scheduler.submit(std::move(request));
     if (!ticket) {
-      std::cerr << "line " << prompts.size() + 1 << ": " << ticket.error().message << '\n';
-      return 1;
+      std::cerr << "line " << number << ": " << ticket.error().message << '\n';
+      continue;
     }
     tickets.push_back(*std::move(ticket));
     prompts.push_back(line);
@@ -55,7 +66,8 @@ int run(const std::string& model_path, const std::string& prompts_path, std::siz
 
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     const auto result = tickets[i].result();
-    std::cout << "> " << prompts[i] << '\n' << (result ? result->text : "error: " + result.error().message) << "\n["
+    std::cout << "> " << prompts[i] << '\n'
+              << (result ? result->text : "error: " + result.error().message) << "\n["
               << tickets[i].ledger().value().explain() << "]\n\n";
   }
   return 0;
