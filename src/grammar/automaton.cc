@@ -29,12 +29,13 @@ void Automaton::find_classes() {
   std::array<std::uint32_t, 256> part{};
   std::uint32_t parts = 1;
   for (const ByteSet& set : rules_.expressions.sets()) {
-    std::unordered_map<std::uint64_t, std::uint32_t> split;
+    std::array<std::uint32_t, 512> split{};  // number + 1, by old part and membership
+    parts = 0;
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const std::uint64_t key = std::uint64_t{part[byte]} << 1 | (set.contains(byte) ? 1 : 0);
-      part[byte] = split.try_emplace(key, static_cast<std::uint32_t>(split.size())).first->second;
+      std::uint32_t& number = split[part[byte] * 2 + (set.contains(byte) ? 1 : 0)];
+      if (number == 0) number = ++parts;
+      part[byte] = number - 1;
     }
-    parts = static_cast<std::uint32_t>(split.size());
     if (parts == 256) break;
   }
   std::vector<int> seen(parts, -1);

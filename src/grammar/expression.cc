@@ -15,6 +15,12 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 }  // namespace
 
+std::size_t Expressions::SetHash::operator()(const ByteSet& set) const {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : set.words()) hash = mix(hash, word);
+  return hash;
+}
+
 Expressions::Expressions(std::size_t max_expressions) : max_expressions_(max_expressions), table_(64) {
   add({.kind = Kind::nothing, .nullable = false, .regular = true, .boolean = false});
   add({.kind = Kind::epsilon, .nullable = true, .regular = true, .boolean = false});
@@ -73,15 +79,10 @@ Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
 
 Expr Expressions::bytes(const ByteSet& set) {
   if (set.empty()) return Expr::nothing;
-  // Few sets are alive in one grammar; a list that is searched from its end finds the last ones first.
-  std::size_t at = sets_.size();
-  while (at > 0 && sets_[at - 1] != set) --at;
-  if (at == 0) {
-    sets_.push_back(set);
-    at = sets_.size();
-  }
+  const auto [found, added] = set_numbers_.try_emplace(set, static_cast<std::uint32_t>(sets_.size()));
+  if (added) sets_.push_back(set);
   return add({.kind = Kind::bytes, .nullable = false, .regular = true, .boolean = false,
-              .first = static_cast<std::uint32_t>(at - 1)});
+              .first = found->second});
 }
 
 Expr Expressions::literal(std::string_view text) {

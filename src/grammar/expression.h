@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -144,7 +145,11 @@ class Expressions {
   StopToken stop_;
   std::vector<Node> nodes_;
   std::vector<Expr> operands_;
+  struct SetHash {
+    std::size_t operator()(const ByteSet& set) const;
+  };
   std::vector<ByteSet> sets_;
+  std::unordered_map<ByteSet, std::uint32_t, SetHash> set_numbers_;
   std::vector<TokenLeaf> leaves_;
   std::vector<std::uint32_t> table_;  // open addressing; node index + 1, 0: free
   // Working memory of fold(): a value counts if its stamp is the current one.

@@ -38,6 +38,19 @@ struct Texts {
     }
     return result;
   }
+  Texts operator&(const Texts& other) const {
+    Texts result;
+    for (std::size_t n = 0; n <= kLongest; ++n) result.of[n] = of[n] & other.of[n];
+    return result;
+  }
+  Texts others() const {
+    Texts result;
+    for (std::size_t n = 0; n <= kLongest; ++n) {
+      const std::uint64_t all = n == 6 ? ~std::uint64_t{0} : (std::uint64_t{1} << (std::uint64_t{1} << n)) - 1;
+      result.of[n] = ~of[n] & all;
+    }
+    return result;
+  }
   Texts star() const {
     Texts result;
     result.of[0] = 1;
@@ -49,7 +62,8 @@ struct Texts {
   }
 };
 
-// A right-hand side: a, b, e (the empty text), A, B (the rules), * ? with one operand, . | with two.
+// A right-hand side: a, b, e (the empty text), A, B (the rules), * ? with one operand, . | with two; without rules also
+// # (two or three times), ! (the other texts) and &.
 struct Tree {
   char kind;
   const Tree* first = nullptr;
@@ -65,6 +79,12 @@ struct Tree {
       case 'B': return b_rule;
       case '*': return first->texts(a_rule, b_rule).star();
       case '?': result.of[0] = 1; return result | first->texts(a_rule, b_rule);
+      case '#': {
+        const Texts one = first->texts(a_rule, b_rule), two = one.then(one);
+        return two | two.then(one);
+      }
+      case '!': return first->texts(a_rule, b_rule).others();
+      case '&': return first->texts(a_rule, b_rule) & second->texts(a_rule, b_rule);
       case '.': return first->texts(a_rule, b_rule).then(second->texts(a_rule, b_rule));
       default: return first->texts(a_rule, b_rule) | second->texts(a_rule, b_rule);
     }
@@ -85,18 +105,19 @@ struct Tree {
 };
 
 // The trees of each size, 1 to `most`.
-inline std::vector<std::vector<Tree>> all_trees(const std::string& leaves, std::size_t most) {
+inline std::vector<std::vector<Tree>> all_trees(const std::string& leaves, std::size_t most,
+                                                const std::string& unary = "*?", const std::string& binary = ".|") {
   std::vector<std::vector<Tree>> trees(most + 1);
   for (const char leaf : leaves) trees[1].push_back({leaf});
   for (std::size_t size = 2; size <= most; ++size) {
     std::vector<Tree> made;
     for (const Tree& tree : trees[size - 1]) {
-      for (const char kind : {'*', '?'}) made.push_back({kind, &tree});
+      for (const char kind : unary) made.push_back({kind, &tree});
     }
     for (std::size_t left = 1; left + 2 <= size; ++left) {
       for (const Tree& a : trees[left]) {
         for (const Tree& b : trees[size - 1 - left]) {
-          for (const char kind : {'.', '|'}) made.push_back({kind, &a, &b});
+          for (const char kind : binary) made.push_back({kind, &a, &b});
         }
       }
     }

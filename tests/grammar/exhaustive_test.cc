@@ -61,5 +61,49 @@ TEST(Exhaustive, TwoRules) {
   }
 }
 
+Expr expression_of(Expressions& e, const Tree& tree) {
+  switch (tree.kind) {
+    case 'a': return e.literal("a");
+    case 'b': return e.literal("b");
+    case 'e': return Expr::epsilon;
+    case '*': return e.repeat(expression_of(e, *tree.first), 0);
+    case '?': return e.optional(expression_of(e, *tree.first));
+    case '#': return e.repeat(expression_of(e, *tree.first), 2, 3);
+    case '!': return e.complement(expression_of(e, *tree.first));
+    case '.': return e.concat(expression_of(e, *tree.first), expression_of(e, *tree.second));
+    case '&': return e.both(expression_of(e, *tree.first), expression_of(e, *tree.second));
+    default: return e.either(expression_of(e, *tree.first), expression_of(e, *tree.second));
+  }
+}
+
+std::size_t counters(const Tree& tree) {
+  return (tree.kind == '#' ? 1 : 0) + (tree.first ? counters(*tree.first) : 0) + (tree.second ? counters(*tree.second) : 0);
+}
+
+// Intersection, complement and counters; no dead end among their states.
+TEST(Exhaustive, Expressions) {
+  const auto trees = all_trees("abe", 5, "*?#!", ".|&");
+  std::size_t checked = 0;
+  for (const auto& of_size : trees) {
+    for (const Tree& tree : of_size) {
+      if (counters(tree) > 1) continue;  // texts longer than what is enumerated
+      const Texts texts = tree.texts({}, {});
+      Rules rules(20'000);
+      Expressions& e = rules.expressions;
+      const Expr letters = e.repeat(e.either(e.literal("a"), e.literal("b")), 0);
+      rules.start = rules.add("root", e.both(letters, expression_of(e, tree)));
+      if (texts.of == Texts().of) {
+        EXPECT_THROW(Language{std::move(rules)}, ErrorException);
+        continue;
+      }
+      const Language language(std::move(rules));
+      TextMatcher matcher = language.matcher();
+      ASSERT_TRUE(agrees(matcher, texts, 0, 0)) << "tree " << checked;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 3'000u);
+}
+
 }  // namespace
 }  // namespace rill::grammar
