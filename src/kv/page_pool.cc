@@ -92,8 +92,8 @@ Error PagePool::exhausted(std::size_t pages) const {
 }
 
 // How much of the budget the page takes. Mostly all holders keep it until they end, so that one charge serves them. But a page
-// of a window each drops when it has moved on, and one that was shared while its holder wrote to it each but the last copies:
-// then it needs another. To those who were promised their pages such a page counts as their own.
+// of a window each drops when it has moved on, and one that is not full each but the last copies to go on: then it needs
+// another. To those who were promised their pages such a page counts as their own.
 std::size_t PagePool::charges(const Page& page) const noexcept {
   const std::uint32_t holders = page.references.load(std::memory_order_relaxed) - page.cached;
   if (groups_[page.group].window == 0 && !page.apart) return holders > 0 ? 1 : 0;
@@ -146,14 +146,14 @@ Result<Page*> PagePool::acquire(std::size_t group, const Page* after, Reservatio
 }
 
 Result<void> PagePool::retain(std::span<Page* const> pages, Holder holder, Reservation& reservation,
-                              bool last_is_written) {
+                              bool last_is_partial) {
   const std::lock_guard lock(mutex_);
   std::size_t added = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (pages[i] == nullptr) continue;
     Page& page = *pages[i];
     added -= charges(page);
-    if (!page.shared()) page.apart = last_is_written && i + 1 == pages.size();
+    if (!page.shared()) page.apart = last_is_partial && i + 1 == pages.size();
     add_reference(page, holder, reservation);
     added += charges(page);
   }
@@ -192,6 +192,7 @@ void PagePool::add_reference(Page& page, Holder holder, const Reservation& reser
 void PagePool::drop_reference(Page& page, Holder holder, const Reservation& reservation) noexcept {
   const std::uint32_t references = page.references.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if (holder == Holder::cache) {
+    ++given_up_;
     if (--page.cached == 0 && references == 0) --cached_;
   } else {
     if (reservation.promises()) --page.promised;
@@ -208,7 +209,7 @@ void PagePool::drop_reference(Page& page, Holder holder, const Reservation& rese
 std::size_t PagePool::count_in_use(std::span<Page* const> pages) const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](const Page* page) {
-    return page != nullptr && page->references.load(std::memory_order_relaxed) > page->cached;
+    return page != nullptr && !page->apart && page->references.load(std::memory_order_relaxed) > page->cached;
   }));
 }
 
@@ -285,8 +286,14 @@ bool PagePool::reclaim(std::unique_lock<std::mutex>& lock) noexcept {
       reclaimers_.erase(reclaimers_.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
     }
+    std::uint64_t before;
+    do {
+      before = given_up_;
+      lock.unlock();
+      reclaimer->reclaim(1);
+      lock.lock();
+    } while (used_ + cached_ == held_ && given_up_ != before);
     lock.unlock();
-    reclaimer->reclaim(1);
     reclaimer.reset();  // here: if it is the last reference, its end releases pages
     lock.lock();
     if (used_ + cached_ < held_) return true;

@@ -48,8 +48,9 @@ enum class Holder : std::uint8_t { sequence, cache };
 class Reclaimer {
  public:
   virtual ~Reclaimer() = default;
-  // Releases pages until about `pages` have lost their last reference. Called on the thread that needs them, without a
-  // lock of the pool; it may lock and release, but neither it nor anyone who holds its lock may acquire.
+  // Releases what it needs least, until about `pages` have lost their last reference; asked again while that helps. Called on
+  // the thread that needs them, without a lock of the pool; it may lock and release, but neither it nor anyone who holds
+  // its lock may acquire.
   virtual void reclaim(std::size_t pages) noexcept = 0;
 };
 
@@ -120,13 +121,13 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   // A page with one reference, its bytes unspecified, if possible behind `after`, which the caller holds. Drawn from the
   // reservation, and else from what is available. resource_exhausted: there is none.
   Result<Page*> acquire(std::size_t group, const Page* after, Reservation& reservation);
-  // Adds or drops a reference to each; null pages are skipped. The reservation is the sequence's own. `last_is_written`: who
-  // holds the last page goes on writing to it. retain fails (resource_exhausted) only where it puts pages into use that
-  // only caches hold, or where it shares pages of a window, or one that is written, with a sequence that has a reservation;
-  // it changes nothing then.
-  Result<void> retain(std::span<Page* const> pages, Holder holder, Reservation& reservation, bool last_is_written = false);
+  // Adds or drops a reference to each; null pages are skipped. The reservation is the sequence's own. `last_is_partial`:
+  // who writes next to the last page copies it first. retain fails (resource_exhausted) only where it puts pages into use
+  // that only caches hold, or where it shares pages of a window, or a partial one, with a sequence that has a reservation; it
+  // changes nothing then.
+  Result<void> retain(std::span<Page* const> pages, Holder holder, Reservation& reservation, bool last_is_partial = false);
   void release(std::span<Page* const> pages, Holder holder, Reservation& reservation) noexcept;
-  std::size_t count_in_use(std::span<Page* const> pages) const;  // those that sequences hold
+  std::size_t count_in_use(std::span<Page* const> pages) const;  // those for which one more sequence is not charged
   // Copies the bytes of one page to another.
   void copy(const Page& from, Page& to) const noexcept;
 
@@ -174,6 +175,7 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   std::size_t reserved_ = 0;  // promised to reservations, not drawn
   std::size_t used_ = 0;
   std::size_t cached_ = 0;
+  std::uint64_t given_up_ = 0;  // references that caches have dropped
 };
 
 }  // namespace rill::kv

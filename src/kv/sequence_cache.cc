@@ -197,14 +197,13 @@ Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder
     SequenceCache other(pool_, rollback_reserve_, std::move(reservation));
     other.holder_ = holder;
     const std::size_t pages = pages_for(length);  // not those beyond: who writes there does not look
-    const bool last_is_written = length == length_ && length % kTokensPerPage != 0;
     for (std::size_t group = 0; group < tables_.size(); ++group) {
       const Table& from = tables_[group];
       Table& to = other.tables_[group];
       const auto held = std::span(from.pages).first(pages);
       to.pages.reserve(pages);
       to.bases.assign(from.bases.begin(), from.bases.begin() + static_cast<std::ptrdiff_t>(pages));
-      RILL_TRY(pool_->retain(held, holder, other.reservation_, last_is_written));
+      RILL_TRY(pool_->retain(held, holder, other.reservation_, length % kTokensPerPage != 0));
       to.pages.assign(held.begin(), held.end());
       to.first_held = std::min(from.first_held, pages);
     }
@@ -228,7 +227,8 @@ void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk
     const Table& table = tables_[group];
     const std::uint64_t peak = peak_pages(pool_->groups()[group], tokens, chunk_tokens, rollback_reserve_);
     std::uint64_t held = table.pages.size() - table.first_held;
-    if (length_ % kTokensPerPage != 0 && table.pages.back()->shared()) --held;  // the next append copies it
+    const Page* const last = length_ % kTokensPerPage != 0 ? table.pages.back() : nullptr;
+    if (last != nullptr && !last->apart && last->shared()) --held;  // the next append copies it
     needed += 1 + peak - std::min(peak, held);
   }
   reservation_.shrink(static_cast<std::size_t>(needed));
