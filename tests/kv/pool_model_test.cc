@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -268,6 +269,68 @@ TEST(PoolModelTest, RandomOperationsAgreeWithAPlainCount) {
   EXPECT_GT(kept, 1000);
   EXPECT_GT(hits, 100);
   EXPECT_GT(reclaimed, 100);
+}
+
+// Admitted are those whose pages are promised; the others wait, and nobody who runs is ever stuck.
+TEST(PoolModelTest, K09WhoIsAdmittedFinishes) {
+  const std::vector<LayerGroup> groups = {two_groups()[0]};
+  for (const auto& [sequences, pages] : {std::pair<std::size_t, std::size_t>{2, 6}, {4, 3}}) {
+    const auto pool = PagePool::create(groups, 8 * groups[0].page_bytes()).value();
+    const std::uint64_t tokens = (pages - 1) * kTokensPerPage;  // and a page to spare
+    std::vector<SequenceCache> running;
+    std::size_t most_running = 0;
+    for (std::size_t waiting = sequences; waiting + running.size() > 0;) {
+      while (waiting > 0) {
+        auto reservation = pool->reserve(peak_pages(groups, tokens, 1, kReserve));
+        if (!reservation) break;
+        running.emplace_back(pool, kReserve, std::move(*reservation));
+        --waiting;
+      }
+      ASSERT_GT(running.size(), 0u);
+      most_running = std::max(most_running, running.size());
+      for (SequenceCache& sequence : running) ASSERT_TRUE(feed(sequence, 1));
+      std::erase_if(running, [&](const SequenceCache& sequence) { return sequence.length() == tokens; });
+    }
+    EXPECT_EQ(most_running, 8 / pages);
+    EXPECT_EQ(pool->stats().available(), 8u);
+  }
+}
+
+TEST(PoolModelTest, PromisesHoldAcrossThreads) {
+  const auto pool = PagePool::create(two_groups(), 60 * two_groups()[0].page_bytes()).value();
+  const auto cache = std::make_shared<LruCache>();
+  pool->add_reclaimer(cache);
+  constexpr std::uint64_t kMost = 150;
+  std::atomic<int> kept = 0, refused = 0;
+  const auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int round = 0; round < 60; ++round) {
+      auto reservation = pool->reserve(peak_pages(pool->groups(), kMost, kChunk, kReserve));
+      std::optional<SequenceCache> sequence;
+      const bool promised = reservation.has_value();
+      if (!promised) reservation = Reservation();
+      cache->with_entry(random() % 4, [&](const SequenceCache& entry) {
+        if (auto forked = entry.fork_at(entry.length(), std::move(*reservation))) sequence = *std::move(forked);
+      });
+      if (!sequence) sequence.emplace(pool, kReserve, std::move(*reservation));
+      while (sequence->length() < kMost) {
+        const bool fed = feed(*sequence, std::min<std::uint64_t>(1 + random() % 30, kMost - sequence->length())).has_value();
+        if (!fed) {
+          EXPECT_FALSE(promised);
+          ++refused;
+          break;
+        }
+        kept += promised ? 1 : 0;
+        if (random() % 4 == 0) cache->add(sequence->fork_for_cache(sequence->length()).value());
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(kept, 100);
+  cache->clear();
+  EXPECT_EQ(pool->stats().available(), pool->stats().capacity);
 }
 
 }  // namespace
