@@ -65,7 +65,7 @@ struct SchedulerOptions {
   std::size_t max_queue = 1024;     // requests that wait to be admitted
   std::size_t prefill_chunk = 256;  // most tokens of prompts in one pass
   // Decodes go first; what they leave of this time prompts get, a piece at a time. Absent: prefill_chunk alone bounds
-  // a pass. A pass takes at least 16 tokens of prompts, so that they get on even where decodes need all the time.
+  // a pass. A pass takes at least 8 tokens of prompts, so that they get on even where decodes need all the time.
   std::optional<Duration> tpot_target = std::nullopt;
   // Prompts that would miss it go first within their priority, and may take half as much again of a pass.
   std::optional<Duration> ttft_target = std::nullopt;

@@ -12,7 +12,7 @@ namespace rill::schedule {
 
 using PassCost = std::function<Duration(const PassShape&)>;
 
-inline constexpr std::size_t kLeastPrefill = 16;  // tokens of a pass, however little time there is
+inline constexpr std::size_t kLeastPrefill = 8;  // tokens of a pass, however little time there is
 
 // A prompt that is not wholly computed yet.
 struct PendingPrompt {

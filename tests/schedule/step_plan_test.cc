@@ -47,8 +47,8 @@ TEST(StepPlan, NobodyWaitsForAPassWithoutDecodes) {
 }
 
 TEST(StepPlan, OnlyTheFirstPromptHasAClaim) {
-  const std::vector<PendingPrompt> prompts = {{0, 10}, {0, 1000}};
-  EXPECT_EQ(plan_prefill({8, 0, 8, 100}, prompts, 256, milliseconds(1), written_down), (Counts{10, 0}));
+  const std::vector<PendingPrompt> prompts = {{0, 5}, {0, 1000}};
+  EXPECT_EQ(plan_prefill({8, 0, 8, 100}, prompts, 256, milliseconds(1), written_down), (Counts{5, 0}));
 }
 
 TEST(StepPlan, APromptThatEndsNeedsLogits) {
