@@ -23,7 +23,7 @@ struct ModelMemory {
   std::uint64_t scratch = 0;  // of a forward pass, however many rows it has
   std::uint64_t scratch_per_row = 0;
   std::uint64_t session_rows = 0;    // rows whose scratch memory each session that computes keeps; more are the model's
-  std::uint64_t sampling = 0;        // the logits of one sequence and what its chain makes of them
+  std::uint64_t logits = 0;          // of one position
   std::uint64_t context_length = 0;  // tokens the model was trained for
   KvShape kv = {};
 };
@@ -33,6 +33,9 @@ RILL_EXPORT ModelMemory model_memory(const Model& model);
 // read. `threads` as in ModelOptions. Errors of Model::load, as far as metadata and tensor table show them.
 RILL_EXPORT Result<ModelMemory> model_memory(const std::filesystem::path& path, int threads = 0);
 RILL_EXPORT Result<ModelMemory> model_memory(ByteSourcePtr source, int threads = 0);
+
+// Rows of logits that a Scheduler computes, and keeps, at a time.
+inline constexpr std::uint64_t kSchedulerHeadRows = 32;
 
 // What is to be served.
 struct MemoryNeeds {
@@ -51,7 +54,7 @@ struct MemoryPlan {
   std::uint64_t tokenizer = 0;
   std::uint64_t loading = 0;     // gone when anything below is taken
   std::uint64_t scratch = 0;     // of forward passes
-  std::uint64_t sampling = 0;    // logits and candidates
+  std::uint64_t sampling = 0;    // logits, and what chains make of them
   std::uint64_t kv_peak = 0;     // all sequences at their worst moment: a KvPool of that budget never refuses one
   std::uint64_t kv_average = 0;  // all sequences at their average length
 
@@ -77,10 +80,17 @@ constexpr MemoryPlan plan_memory(const ModelMemory& model, MemoryNeeds needs) {
   plan.weights = model.weights;
   plan.tokenizer = model.tokenizer;
   plan.loading = model.loading;
-  plan.scratch = multiply(needs.sessions ? needs.sequences : 1, scratch(own_rows));
-  const std::uint64_t longest_pass = std::min(needs.prefill_chunk, needs.context_tokens);
+  // The candidates of each sequence, and the weights of their softmax.
+  plan.sampling = multiply(multiply(needs.sequences, 2), model.logits);
+  std::uint64_t longest_pass = std::min(needs.prefill_chunk, needs.context_tokens);
+  if (needs.sessions) {
+    plan.scratch = multiply(needs.sequences, scratch(own_rows));
+  } else {
+    longest_pass = add(std::min(needs.prefill_chunk, multiply(needs.sequences, needs.context_tokens)), needs.sequences);
+    plan.scratch = scratch(own_rows);
+    plan.sampling = add(plan.sampling, multiply(std::min(needs.sequences, kSchedulerHeadRows), model.logits));
+  }
   if (longest_pass > own_rows) plan.scratch = add(plan.scratch, scratch(longest_pass));
-  plan.sampling = multiply(needs.sequences, model.sampling);
   plan.kv_peak = kv_bytes(model.kv, needs.kv_type, sequence, needs.sequences);
   plan.kv_average = multiply(needs.sequences, kv_bytes(model.kv, needs.kv_type, average));
   return plan;

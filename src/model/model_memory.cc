@@ -21,7 +21,7 @@ ModelMemory measure(const Config& config, std::size_t threads, std::size_t vocab
   memory.scratch_per_row =
       saturating::divide_up(Forward::scratch_bytes(config, threads, kRows) - memory.scratch, kRows);
   memory.session_rows = Forward::kOwnRows;
-  memory.sampling = 2 * vocabulary * sizeof(float);  // the logits, and the weights of a softmax
+  memory.logits = vocabulary * sizeof(float);
   memory.context_length = config.context_length;
   const auto sliding = static_cast<std::size_t>(std::count(config.sliding.begin(), config.sliding.end(), true));
   memory.kv = {config.layers, config.kv_heads, config.head_dim, sliding, config.sliding_window};

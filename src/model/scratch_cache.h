@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -20,15 +21,19 @@ class ScratchCache {
 
   // At least that many bytes, unspecified.
   Result<Buffer> take(std::size_t bytes) {
+    Buffer outgrown;  // the last that is kept, if all are too small: it goes before a larger one comes
     {
       const std::lock_guard lock(mutex_);
-      const auto fits = std::find_if(kept_.begin(), kept_.end(), [&](const Buffer& one) { return one.size() >= bytes; });
-      if (fits != kept_.end()) {
-        Buffer found = std::move(*fits);
-        kept_.erase(fits);
-        return found;
+      auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Buffer& one) { return one.size() >= bytes; });
+      const bool fits = found != kept_.end();
+      if (!fits && !kept_.empty()) found = std::prev(kept_.end());
+      if (found != kept_.end()) {
+        outgrown = std::move(*found);
+        kept_.erase(found);
+        if (fits) return outgrown;
       }
     }
+    outgrown = Buffer();
     return Buffer::allocate(bytes);
   }
   // Keeps the largest.

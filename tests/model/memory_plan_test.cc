@@ -21,18 +21,18 @@ constexpr ModelMemory kModel{.weights = 5 * kGiB,
                              .scratch = kMiB,
                              .scratch_per_row = kMiB / 4,
                              .session_rows = 32,
-                             .sampling = kMiB,
+                             .logits = kMiB,
                              .context_length = 131'072,
                              .kv = {.layers = 32, .kv_heads = 8, .head_dim = 128}};
 constexpr MemoryNeeds kNeeds{.context_tokens = 8192, .average_tokens = 2048, .sequences = 4, .sessions = false};
 
 constexpr MemoryPlan kPlan = plan_memory(kModel, kNeeds);
 static_assert(kPlan.weights == 5 * kGiB && kPlan.tokenizer == 16 * kMiB && kPlan.loading == 50 * kMiB);
-static_assert(kPlan.scratch == (1 + 32 / 4 + 1 + 256 / 4) * kMiB);
-static_assert(kPlan.sampling == 4 * kMiB);
+static_assert(kPlan.scratch == (1 + 32 / 4 + 1 + (256 + 4) / 4) * kMiB);
+static_assert(kPlan.sampling == (2 * 4 + 4) * kMiB);
 static_assert(kPlan.kv_peak == 4 * kGiB && kPlan.kv_average == 1 * kGiB);
-static_assert(kPlan.peak() == 9 * kGiB + (16 + 74 + 4) * kMiB);
-static_assert(kPlan.average() == 6 * kGiB + (16 + 74 + 4) * kMiB);
+static_assert(kPlan.peak() == 9 * kGiB + (16 + 75 + 12) * kMiB);
+static_assert(kPlan.average() == 6 * kGiB + (16 + 75 + 12) * kMiB);
 
 // What loading takes is gone before sequences come: the larger of the two counts.
 static_assert(plan_memory(kModel, {.context_tokens = 16, .prefill_chunk = 16}).peak() == 5 * kGiB + (16 + 50) * kMiB);
@@ -43,10 +43,10 @@ static_assert(plan_memory(kModel, {.sequences = 3, .prefill_chunk = 32}).scratch
 static_assert(plan_memory(kModel, {}).kv_peak == 16 * kGiB);
 static_assert(plan_memory(kModel, {}).kv_average == 8 * kGiB);
 
-// 32 GiB hold 26 sequences of 8,192 tokens for sure (1 GiB and 1 MiB each), and 107 that have 2,048 of them on average.
+// 32 GiB hold 26 sequences of 8,192 tokens for sure (1 GiB and 1 MiB each), and 106 that have 2,048 of them on average.
 static_assert(sequences_guaranteed(kModel, kNeeds, 32 * kGiB) == 26);
-static_assert(sequences_overcommitted(kModel, kNeeds, 32 * kGiB) == 107);
-static_assert(context_guaranteed(kModel, kNeeds, 32 * kGiB) == 55'104);
+static_assert(sequences_overcommitted(kModel, kNeeds, 32 * kGiB) == 106);
+static_assert(context_guaranteed(kModel, kNeeds, 32 * kGiB) == 55'088);
 static_assert(context_guaranteed(kModel, {.sequences = 1}, 32 * kGiB) == 131'072, "the model's own limit");
 
 // Budgets that hold nothing, and needs that nothing holds.
@@ -64,7 +64,7 @@ void expect_same(const ModelMemory& file, const ModelMemory& loaded) {
   EXPECT_EQ(file.tokenizer, loaded.tokenizer);
   EXPECT_EQ(file.scratch, loaded.scratch);
   EXPECT_EQ(file.scratch_per_row, loaded.scratch_per_row);
-  EXPECT_EQ(file.sampling, loaded.sampling);
+  EXPECT_EQ(file.logits, loaded.logits);
   EXPECT_EQ(file.context_length, loaded.context_length);
   EXPECT_EQ(file.kv.layers, loaded.kv.layers);
   EXPECT_EQ(file.kv.sliding_layers, loaded.kv.sliding_layers);
