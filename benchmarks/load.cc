@@ -5,8 +5,6 @@
 // Every figure is of a fresh process, the files in the system's cache; the sides take turns, and medians are reported:
 // without and with a packed cache, which the first round writes, and the peer. That is llama-cpp-python, whose time
 // counts from after its import, so that Python's own start is not held against it.
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "child.h"
 #include "rill/rill.h"
 #include "support.h"
 
@@ -77,35 +76,14 @@ void measured(const std::string& path, int threads, const std::string& cache) {
 }
 
 Start run(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int ends[2];
-  if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
   const std::int64_t begin = now();
-  const pid_t child = ::fork();
-  if (child < 0) throw std::runtime_error("no process");
-  if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char buffer[256];
-  for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(count));
-  ::close(ends[0]);
-  int status = 0;
-  rusage usage{};
-  ::wait4(child, &status, 0, &usage);
-  std::istringstream words(text);
+  const Child child = run_child(command);
+  std::istringstream words(child.output);
   std::int64_t counted_from = 0, end = 0;
   Start start;
-  if (status != 0 || !(words >> counted_from >> end >> start.kv_bytes))
-    throw std::runtime_error(command[0] + " failed");
+  if (!(words >> counted_from >> end >> start.kv_bytes)) throw std::runtime_error(command[0] + " failed");
   start.seconds = 1e-9 * static_cast<double>(end - std::max(begin, counted_from));
-  start.peak_bytes = 1024.0 * static_cast<double>(usage.ru_maxrss);
+  start.peak_bytes = static_cast<double>(child.peak_bytes);
   return start;
 }
 

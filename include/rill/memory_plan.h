@@ -72,7 +72,10 @@ constexpr MemoryPlan plan_memory(const ModelMemory& model, MemoryNeeds needs) {
   if (needs.average_tokens == 0) needs.average_tokens = saturating::divide_up(needs.context_tokens, 2);
   const auto scratch = [&](std::uint64_t rows) { return add(model.scratch, multiply(rows, model.scratch_per_row)); };
   const std::uint64_t own_rows = std::min(model.session_rows, needs.prefill_chunk);
-  const KvSequence sequence{needs.context_tokens, needs.prefill_chunk, needs.rollback_reserve};
+  KvPages peak = kv_pages_peak(model.kv, {needs.context_tokens, needs.prefill_chunk, needs.rollback_reserve});
+  if (!needs.sessions) {  // it keeps a page of each kind for a copy of what a sequence shares with others and writes to
+    peak = {add(peak.global, 1), add(peak.sliding, 1)};
+  }
   const KvPages average =
       kv_pages_held(model.kv, std::min(needs.average_tokens, needs.context_tokens), needs.rollback_reserve);
 
@@ -91,7 +94,7 @@ constexpr MemoryPlan plan_memory(const ModelMemory& model, MemoryNeeds needs) {
     plan.sampling = add(plan.sampling, multiply(std::min(needs.sequences, kSchedulerHeadRows), model.logits));
   }
   if (longest_pass > own_rows) plan.scratch = add(plan.scratch, scratch(longest_pass));
-  plan.kv_peak = kv_bytes(model.kv, needs.kv_type, sequence, needs.sequences);
+  plan.kv_peak = multiply(needs.sequences, kv_bytes(model.kv, needs.kv_type, peak));
   plan.kv_average = multiply(needs.sequences, kv_bytes(model.kv, needs.kv_type, average));
   return plan;
 }
