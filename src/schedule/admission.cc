@@ -17,8 +17,8 @@ std::size_t Engine::most_tokens(const GenerationState& generation) const {
 
 std::size_t Engine::pages_of(std::size_t tokens) const {
   const kv::PagePool& pool = *options_.kv_pool->pages();
-  return static_cast<std::size_t>(
-      kv::peak_pages(pool.groups(), tokens, options_.prefill_chunk, options_.rollback_reserve));
+  const std::size_t step = std::max(options_.prefill_chunk, 1 + kDraftRows);
+  return static_cast<std::size_t>(kv::peak_pages(pool.groups(), tokens, step, options_.rollback_reserve));
 }
 
 // Besides the full pages of the prompt, which it shares with the first answer. Those of windows pass.
