@@ -48,5 +48,35 @@ INSTANTIATE_TEST_SUITE_P(Architectures, RequestLoadTest,
                                           testing::Values(Admission::guaranteed, Admission::overcommit),
                                           testing::Bool()));
 
+// What the planner calls guaranteed is what is admitted: over a pool of that many sequences, and not one page more.
+TEST(PlannedTest, ASchedulerAdmitsAsManyAsAreGuaranteed) {
+  for (const char* architecture : {"llama", "gemma3"}) {
+    const auto bytes = own_buffer(test::make_tiny_model(test::tiny_options(architecture))).value();
+    const auto model = Model::load(bytes, {.threads = 1}).value();
+    const ModelMemory memory = model_memory(*model);
+    MemoryNeeds needs{.context_tokens = 200, .prefill_chunk = 24, .sessions = false};
+    for (const std::uint64_t wanted : {1, 2, 5}) {
+      needs.sequences = wanted;
+      const MemoryPlan plan = plan_memory(memory, needs);
+      ASSERT_EQ(sequences_guaranteed(memory, needs, plan.peak()), wanted);
+      SchedulerOptions options;
+      options.kv_pool = KvPool::create(model, {.budget_bytes = plan.kv_peak}).value();
+      options.context_tokens = needs.context_tokens;
+      options.prefill_chunk = needs.prefill_chunk;
+      Scheduler scheduler = Scheduler::create(model, options).value();
+      std::vector<Ticket> tickets;
+      for (std::uint64_t i = 0; i < wanted + 2; ++i) {
+        Request request;
+        request.prompt = std::vector<Token>(100, 100);
+        request.options = {.max_tokens = 100, .end_tokens = std::vector<Token>()};
+        tickets.push_back(scheduler.submit(std::move(request)).value());
+      }
+      EXPECT_EQ(scheduler.step().value().admitted, wanted) << architecture;
+      ASSERT_TRUE(scheduler.run_until_idle());
+      for (const Ticket& ticket : tickets) EXPECT_EQ(ticket.result().value().tokens.size(), 100u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rill
