@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rill/candidates.h"
 #include "rill/export.h"
@@ -54,6 +55,12 @@ class RILL_EXPORT ChainStage {
   virtual void rollback(std::size_t count);
   // Back to the state after construction: nothing observed, nothing accepted.
   virtual void reset() {}
+
+  // What has been observed and accepted, as bytes of the stage's own, for a saved session; and back, into a stage that was
+  // made with the same options. Must be overridden by a stage that is to be saved: one without a state saves nothing,
+  // {}. By default unsupported, so that no state is lost unseen. restore_state may leave anything behind on error.
+  virtual Result<std::vector<std::byte>> save_state() const;
+  virtual Result<void> restore_state(std::span<const std::byte> saved);
 
  protected:
   ChainStage() = default;

@@ -76,6 +76,12 @@ class RILL_EXPORT SamplerChain {
   std::uint32_t completion_index() const { return options_.completion_index; }
   void set_completion_index(std::uint32_t index) { options_.completion_index = index; }
 
+  // The state of every stage, the seed and the completion index, as bytes; and back, into a chain that was created with
+  // the same stages in the same order. All or nothing. Errors of save: status(); unsupported names the stage that does
+  // not override save_state. Errors of restore: incompatible names the stage that is another; malformed.
+  Result<std::vector<std::byte>> save() const;
+  Result<void> restore(std::span<const std::byte> saved);
+
   // What the masks allowed in the last sample(): every token where there are none, and no vocabulary at all before the
   // first.
   const TokenSet& allowed() const { return allowed_; }
@@ -90,7 +96,7 @@ class RILL_EXPORT SamplerChain {
   Result<std::size_t> ask_allowed(std::size_t vocabulary);
   Result<void> fill_candidates(const LogitsSource& logits, std::size_t allowed, bool full_head);
   template <typename Action>
-  void for_each_stage(Action action);
+  void for_each_stage(Action action) const;
   template <typename Action>
   void update(Action action);
 

@@ -30,6 +30,12 @@ class Dry final : public HistoryProcessor<Dry> {
                        options_.base, options_.allowed_length, history_.describe(), options_.sequence_breakers.size());
   }
 
+  template <typename Archive>
+  void fields(Archive& archive) {
+    archive.expect(options_.sequence_breakers);
+    history_.fields(archive);
+  }
+
   Result<void> process(Candidates& candidates, Draws&) override {
     if (options_.multiplier == 0) return {};
     for (const auto& [token, length] : longest_repetitions()) {

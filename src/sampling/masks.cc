@@ -25,6 +25,10 @@ class BannedTokens final : public Clonable<LogitsProcessor, BannedTokens> {
     for (const Token token : tokens_) allowed.remove(token);
     return !tokens_.empty();
   }
+  template <typename Archive>
+  void fields(Archive& archive) {
+    archive.expect(tokens_);
+  }
 
  private:
   std::vector<Token> tokens_;
@@ -54,6 +58,11 @@ class MinTokens final : public Clonable<LogitsProcessor, MinTokens> {
   }
   void rollback(std::size_t count) override { generated_ -= count; }
   void reset() override { generated_ = 0; }
+  template <typename Archive>
+  void fields(Archive& archive) {
+    archive.expect(options_.end_tokens);
+    archive(generated_);
+  }
 
  private:
   MinTokensOptions options_;
@@ -91,6 +100,13 @@ class LogitBias final : public Clonable<LogitsProcessor, LogitBias> {
       if (index) candidates.set_value(*index, candidates.value(*index) + bias);
     }
     return {};
+  }
+  template <typename Archive>
+  void fields(Archive& archive) {
+    for (const TokenBias& bias : biases_) {
+      archive.expect(bias.token);
+      archive.expect(bias.bias);
+    }
   }
 
  private:

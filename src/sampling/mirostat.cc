@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "base/math.h"
@@ -9,6 +11,31 @@
 #include "sampling/truncate.h"
 
 namespace rill {
+
+template <typename Archive>
+static void fields(Archive& archive, Candidates& candidates) {
+  bool dense = candidates.dense();
+  std::size_t vocabulary = candidates.vocabulary_size();
+  std::vector<Token> ids;
+  std::vector<float> values(candidates.values().begin(), candidates.values().end());
+  for (std::size_t i = 0; !dense && i < candidates.size(); ++i) ids.push_back(candidates.id(i));
+  archive(dense, vocabulary, ids, values);
+  if constexpr (Archive::kReading) {
+    const bool ascending = std::adjacent_find(ids.begin(), ids.end(), std::greater_equal()) == ids.end();
+    const bool in_range = ids.empty() || (ids.front() >= 0 && static_cast<std::size_t>(ids.back()) < vocabulary);
+    if (values.size() != (dense ? vocabulary : ids.size()) || vocabulary > sampling::kMaxVocabulary || !ascending ||
+        !in_range) {
+      return archive.fail();
+    }
+    if (dense) {
+      candidates.assign_all(vocabulary);
+    } else {
+      candidates.assign(ids, vocabulary);
+    }
+    std::copy(values.begin(), values.end(), candidates.values().begin());
+  }
+}
+
 namespace sampling {
 namespace {
 
@@ -60,6 +87,11 @@ class Mirostat final : public Clonable<TokenSampler, Mirostat> {
   void reset() override {
     bounds_.clear();
     drawn_from_.reset();
+  }
+
+  template <typename Archive>
+  void fields(Archive& archive) {
+    archive(bounds_, drawn_at_, drawn_from_);
   }
 
  private:

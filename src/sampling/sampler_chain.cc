@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/float_mode.h"
 #include "sampling/softmax.h"
@@ -17,9 +18,9 @@ constexpr std::size_t kSparseness = 16;
 }  // namespace
 
 template <typename Action>
-void SamplerChain::for_each_stage(Action action) {
-  for (Processor& processor : options_.processors) action(static_cast<ChainStage&>(*processor));
-  action(static_cast<ChainStage&>(*options_.sampler));
+void SamplerChain::for_each_stage(Action action) const {
+  for (const Processor& processor : options_.processors) action(static_cast<ChainStage&>(*processor));
+  if (options_.sampler) action(static_cast<ChainStage&>(*options_.sampler));
 }
 
 // Runs `action` on every stage, and keeps the first error.
@@ -191,9 +192,60 @@ void SamplerChain::reset() {
 
 std::vector<std::string> SamplerChain::describe() const {
   std::vector<std::string> lines;
-  for (const Processor& processor : options_.processors) lines.push_back(processor->describe());
-  if (options_.sampler) lines.push_back(options_.sampler->describe());
+  for_each_stage([&](const ChainStage& stage) { lines.push_back(stage.describe()); });
   return lines;
+}
+
+Result<std::vector<std::byte>> SamplerChain::save() const {
+  const ScopedFloatMode mode;
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
+    if (pending_) return *pending_;
+    ArchiveWriter archive;
+    archive(options_.seed, options_.completion_index, accepted_, options_.processors.size() + 1);
+    std::optional<Error> error;
+    for_each_stage([&](const ChainStage& stage) {
+      const auto state = stage.save_state();
+      if (!state && !error) error = make_error(state.error().code, "{}: {}", stage.describe(), state.error().message);
+      if (state) archive(stage.describe(), *state);
+    });
+    if (error) return *std::move(error);
+    return archive.take();
+  });
+}
+
+Result<void> SamplerChain::restore(std::span<const std::byte> saved) {
+  const ScopedFloatMode mode;
+  return guarded([&]() -> Result<void> {
+    if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
+    SamplerChain chain = *this;
+    ArchiveReader archive(saved);
+    std::size_t count = 0;
+    archive(chain.options_.seed, chain.options_.completion_index, chain.accepted_, count);
+    std::vector<ChainStage*> stages;
+    chain.for_each_stage([&](ChainStage& stage) { stages.push_back(&stage); });
+    if (!archive.failed() && count != stages.size()) {
+      return make_error(ErrorCode::incompatible, "a chain of {} stages was saved, this one has {}", count,
+                        stages.size());
+    }
+    for (std::size_t i = 0; i < stages.size() && !archive.failed(); ++i) {
+      std::string description;
+      std::vector<std::byte> state;
+      archive(description, state);
+      if (!archive.failed() && description != stages[i]->describe()) {
+        return make_error(ErrorCode::incompatible, "stage {} of the chain was {} when it was saved, and is {}", i,
+                          description, stages[i]->describe());
+      }
+      if (archive.failed()) break;
+      if (const auto done = stages[i]->restore_state(state); !done) {
+        return make_error(done.error().code, "{}: {}", description, done.error().message);
+      }
+    }
+    RILL_TRY(archive.finish("sampler chain"));
+    chain.pending_.reset();
+    *this = std::move(chain);
+    return {};
+  });
 }
 
 }  // namespace rill

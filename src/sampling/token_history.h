@@ -27,6 +27,16 @@ class TokenHistory {
   void rollback(std::size_t count);
   void reset();
 
+  template <typename Archive>
+  void fields(Archive& archive) {
+    std::vector<Token> tokens = tokens_;
+    archive(tokens);
+    if constexpr (Archive::kReading) {
+      reset();
+      for (const Token token : tokens) accept(token);
+    }
+  }
+
   std::span<const Token> recent() const;  // inside the window, oldest first
   const std::unordered_map<Token, std::uint32_t>& counts() const { return counts_; }  // inside the window, none is 0
 

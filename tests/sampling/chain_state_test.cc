@@ -88,6 +88,81 @@ TEST(ChainStateTest, SampleChangesNothingAndCopiesAreApart) {
   }
 }
 
+// Saved between any two calls, also between a sample and the accept of what it chose.
+TEST(ChainStateTest, ASavedChainGoesOnAsIfNothingHadHappened) {
+  std::mt19937_64 random(23);
+  for (const SamplerChainOptions& options : every_chain()) {
+    SamplerChain chain = SamplerChain::create(options).value();
+    SCOPED_TRACE(chain.describe().front());
+    chain.observe(std::vector<Token>{1, 2, 3, 1, 2});
+    for (int round = 0; round < 12; ++round) {
+      const std::vector<float> logits = naive::random_logits(random, kVocabulary, 1.5f);
+      const std::size_t accepted = random() % 5;
+      for (std::size_t i = 0; i < accepted; ++i) step(chain, random, logits);
+      const Token chosen = chain.sample(DenseLogits(logits, 12)).value();
+      const std::vector<std::byte> saved = chain.save().value();
+
+      SamplerChainOptions other_draws = options;
+      other_draws.seed = 77;
+      SamplerChain restored = SamplerChain::create(other_draws).value();
+      restored.accept(5);
+      ASSERT_TRUE(restored.restore(saved));
+      EXPECT_EQ(restored.save().value(), saved);
+      for (SamplerChain* each : {&chain, &restored}) each->accept(chosen);
+      EXPECT_EQ(answer(restored, logits), answer(chain, logits));
+      const std::size_t back = random() % (accepted + 2);
+      for (SamplerChain* each : {&chain, &restored}) ASSERT_TRUE(each->rollback(back));
+      EXPECT_EQ(answer(restored, logits), answer(chain, logits));
+    }
+  }
+}
+
+TEST(ChainStateTest, ARestoreThatFailsChangesNothing) {
+  SamplerChain chain = SamplerChain::create({.processors = {repetition_penalty({.penalty = 1.5f}), min_tokens({3, {0}})},
+                                             .sampler = mirostat({.tau = 2})}).value();
+  chain.accept(3);
+  const std::vector<std::byte> saved = chain.save().value();
+  chain.accept(4);
+  const std::vector<std::byte> before = chain.save().value();
+  for (std::size_t size = 0; size < saved.size(); ++size) {
+    EXPECT_EQ(chain.restore({saved.data(), size}).error().code, ErrorCode::malformed) << size;
+  }
+  EXPECT_EQ(chain.save().value(), before);
+  ASSERT_TRUE(chain.restore(saved));
+  EXPECT_EQ(chain.save().value(), saved);
+}
+
+TEST(ChainStateTest, RefusesTheStateOfAnotherChainByName) {
+  const auto make = [](std::vector<Processor> processors, Sampler sampler) {
+    return SamplerChain::create({.processors = std::move(processors), .sampler = std::move(sampler)}).value();
+  };
+  const std::vector<std::byte> saved = make({banned_tokens({1, 2})}, top_p({.temperature = 0.5f, .top_p = 0.9f})).save().value();
+  const auto refused = [&](SamplerChain chain) {
+    const auto done = chain.restore(saved);
+    return done || done.error().code != ErrorCode::incompatible ? "" : done.error().message;
+  };
+  EXPECT_EQ(refused(make({}, top_p({.temperature = 0.5f, .top_p = 0.9f}))), "a chain of 2 stages was saved, this one has 1");
+  EXPECT_EQ(refused(make({banned_tokens({1, 2})}, top_p({.temperature = 0.5f, .top_p = 0.8f}))),
+            "stage 1 of the chain was top_p(temperature=0.5, top_p=0.9) when it was saved, and is "
+            "top_p(temperature=0.5, top_p=0.8)");
+  EXPECT_EQ(refused(make({banned_tokens({1, 3})}, top_p({.temperature = 0.5f, .top_p = 0.9f}))),
+            "banned_tokens(2 tokens): state: saved with other options");
+}
+
+class Stateful final : public LogitsProcessor {
+ public:
+  std::string describe() const override { return "stateful()"; }
+  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<Stateful>(*this); }
+};
+
+TEST(ChainStateTest, AUsersStageMustSayHowItIsSaved) {
+  const SamplerChain chain = SamplerChain::create({.processors = {Stateful()}}).value();
+  const auto saved = chain.save();
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(saved.error().message, "stateful(): its state cannot be saved: it does not override save_state()");
+}
+
 TEST(ChainStateTest, PenaltiesDoChangeWithAccept) {
   const std::vector<float> logits(kVocabulary, 1.0f);
   SamplerChain chain = SamplerChain::create({.processors = {repetition_penalty({.penalty = 1.5f})}}).value();
