@@ -44,7 +44,8 @@ constexpr const char* kUsage =
     "  --speculation HOW  lookup: guess ahead from what was said, for speed; off (default). The answers are the same\n"
     "  --threads N        0 (default): as many as the machine has performance cores\n"
     "  --packed-cache F   file that keeps the packed weights, for a faster start from the second time on\n"
-    "in the chat: /reset forgets, /system TEXT changes the instructions, /stats, /help, /exit\n";
+    "in the chat: /reset forgets, /system TEXT changes the instructions, /save FILE keeps the chat, /load FILE goes on with it,\n"
+    "  /stats, /help, /exit\n";
 
 struct Options {
   std::string model;
@@ -218,6 +219,10 @@ class Chat {
     } else if (line.starts_with("/system")) {
       options_.system = line.size() > 8 ? line.substr(8) : "";
       reset();
+    } else if (line.starts_with("/save ")) {
+      save(rill::path_from_utf8(line.substr(6)));
+    } else if (line.starts_with("/load ")) {
+      load(rill::path_from_utf8(line.substr(6)));
     } else if (line == "/stats") {
       std::cout << last_report_ << '\n';
     } else {
@@ -234,6 +239,18 @@ class Chat {
   void reset() {
     conversation_.clear();
     if (!options_.system.empty()) conversation_.add({.role = "system", .content = options_.system});
+  }
+
+  void save(const std::filesystem::path& file) {
+    if (const auto saved = conversation_.save(file); !saved) return complain(saved.error());
+    std::cerr << "saved: " << conversation_.session().length() << " tokens\n";
+  }
+
+  void load(const std::filesystem::path& file) {
+    if (const auto loaded = conversation_.restore(file); !loaded) return complain(loaded.error());
+    for (const rill::Message& message : conversation_.messages()) {
+      std::cout << message.role << ": " << message.content << '\n';
+    }
   }
 
   void complain(const rill::Error& error) { std::cerr << "error: " << to_string(error.code) << ": " << error.message << '\n'; }

@@ -1,7 +1,11 @@
 // A chat: messages rendered through the model's own template, fed to a session without repeating what it already holds.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,12 +48,21 @@ class RILL_EXPORT Conversation {
   // add() of a user message, then respond().
   Result<Generation> say(std::string user_text, GenerateOptions options = {});
 
+  // Writes the messages, what the model has seen of them, the session and, where an answer is running, that answer. Not
+  // ConversationOptions. As Session::save and Generation::save, with their errors.
+  Result<void> save(const std::filesystem::path& path, const StopToken& stop = {});
+  Result<std::vector<std::byte>> save(const StopToken& stop = {});
+  // Becomes what was saved, or stays as it was: as Session::restore. Returns the answer that was running, to go on with.
+  Result<std::optional<Generation>> restore(const std::filesystem::path& path, ResumeOptions options = {});
+  Result<std::optional<Generation>> restore(std::span<const std::byte> saved, ResumeOptions options = {});
+
   void pop();    // removes the last message
   void clear();  // removes all messages; the session is cut back by the next answer
 
  private:
   struct State;
   explicit Conversation(std::unique_ptr<State> state);
+  Result<std::optional<Generation>> restore_from(const ByteSource& source, ResumeOptions options);
   std::unique_ptr<State> state_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -102,6 +103,16 @@ struct GenerationResult {
   Timings timings;
 };
 
+// For an answer that goes on from a saved one: the parts of GenerateOptions that are code of the caller's, and no data.
+struct ResumeOptions {
+  // Made with the same stages; what they have seen, and the seed, come from what was saved. Needed where
+  // GenerateOptions::chain was given, and not to be given elsewhere (invalid_argument).
+  std::optional<SamplerChain> chain = std::nullopt;
+  SpeculationOptions speculation = {};
+  StopToken stop = {};  // also polled for each MiB that is read
+  std::function<void(std::size_t done, std::size_t total)> prefill_progress = {};
+};
+
 // The session then holds the prompt and the answer, but for the last token: a token is computed when its successor is
 // wanted. One thread at a time, together with its session. If the session is fed, truncated or generates anew in
 // between, the next step ends with stale_handle. Move-only.
@@ -121,6 +132,12 @@ class RILL_EXPORT Generation {
   Result<GenerationResult> result() const;
   // Runs to the end.
   Result<GenerationResult> finish();
+
+  // Writes the session and this answer as far as it has come, for Session::resume: the options that are data, the state
+  // of the chain, the text that is held back. A file or a buffer, as Session::save has it. Both go on undisturbed.
+  // Errors, besides: unsupported names the chain's stage that cannot be saved; that of an answer that failed.
+  Result<void> save(const std::filesystem::path& path, const StopToken& stop = {}) const;
+  Result<std::vector<std::byte>> save(const StopToken& stop = {}) const;
 
  private:
   std::shared_ptr<session::GenerationState> state_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,7 @@
 #include "rill/model.h"
 #include "rill/prefix_cache.h"
 #include "rill/result.h"
+#include "rill/sampler_chain.h"
 #include "rill/stop_token.h"
 #include "rill/token.h"
 
@@ -57,6 +59,16 @@ struct FeedOptions {
   StopToken stop = {};                // polled per layer
   // After each chunk: tokens done of the tokens fed. On the calling thread.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
+};
+
+struct SaveOptions {
+  const SamplerChain* chain = nullptr;  // one that is driven by hand over the session: its state is saved, too
+  StopToken stop = {};                  // polled for each MiB
+};
+
+struct RestoreOptions {
+  SamplerChain* chain = nullptr;  // made with the same stages as the saved one, and changed with the session or not at all
+  StopToken stop = {};            // polled for each MiB
 };
 
 class Logits;
@@ -132,6 +144,22 @@ class RILL_EXPORT Session {
   // A second session with the same tokens, sharing the pages that both hold until one of them writes.
   Result<Session> fork() const;
 
+  // Writes what the session holds: tokens, keys and values, kept hidden states; not its options. A file is readable by the
+  // user alone, and stands at `path` whole and on the disk, or not at all; a file that was there stays until then. Its
+  // size is that of the tokens held, whatever the window. Errors: io, cancelled, those of SamplerChain::save.
+  Result<void> save(const std::filesystem::path& path, const SaveOptions& options = {}) const;
+  Result<std::vector<std::byte>> save(const SaveOptions& options = {}) const;
+
+  // Makes the session hold what was saved, and go on with the same bits. All or nothing: on error it is as it was, with
+  // what it holds. Memory for both is needed meanwhile. incompatible names what is another than when it was saved: the
+  // model, its tokenizer, activations, KV type, numerics, format. context_full: the window is too small. malformed:
+  // damaged, or no saved session. not_found. invalid_argument: a chain was saved and none is given, or none was.
+  Result<void> restore(const std::filesystem::path& path, const RestoreOptions& options = {});
+  Result<void> restore(std::span<const std::byte> saved, const RestoreOptions& options = {});
+  // The same for what Generation::save wrote, and the answer, which goes on.
+  Result<Generation> resume(const std::filesystem::path& path, ResumeOptions options = {});
+  Result<Generation> resume(std::span<const std::byte> saved, ResumeOptions options = {});
+
   // Natural log-probability of each of tokens[1..], given those before it and nothing else; the session is left as it
   // was.
   Result<std::vector<float>> score(std::span<const Token> tokens, const StopToken& stop = {}) const;
@@ -149,6 +177,8 @@ class RILL_EXPORT Session {
 
  private:
   explicit Session(std::shared_ptr<session::SessionState> state);
+  Result<void> restore_from(const ByteSource& source, const RestoreOptions& options);
+  Result<Generation> resume_from(const ByteSource& source, ResumeOptions options);
   std::shared_ptr<session::SessionState> state_;
 };
 

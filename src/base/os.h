@@ -46,12 +46,19 @@ class File {
 // nobody sees a part of it, and of two writers the later one wins. One thread at a time.
 class NewFile {
  public:
-  static Result<NewFile> create(const std::filesystem::path& path);
+  struct Options {
+    bool only_user = false;  // others may not read it; on Windows that is the folder's affair
+    bool on_disk = false;    // commit() waits until a loss of power cannot undo it
+  };
+  // io: it cannot be, or something stands at `path` that is no regular file, which must not be replaced.
+  static Result<NewFile> create(const std::filesystem::path& path, Options options);
+  static Result<NewFile> create(const std::filesystem::path& path) { return create(path, Options()); }
 
   NewFile(NewFile&& other) noexcept
       : handle_(std::exchange(other.handle_, -1)),
         path_(std::move(other.path_)),
-        temporary_(std::exchange(other.temporary_, {})) {}
+        temporary_(std::exchange(other.temporary_, {})),
+        on_disk_(other.on_disk_) {}
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();  // removes what was not committed
 
@@ -59,13 +66,14 @@ class NewFile {
   Result<void> commit();  // the last call
 
  private:
-  NewFile(std::intptr_t handle, std::filesystem::path path, std::filesystem::path temporary)
-      : handle_(handle), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  NewFile(std::intptr_t handle, std::filesystem::path path, std::filesystem::path temporary, bool on_disk)
+      : handle_(handle), path_(std::move(path)), temporary_(std::move(temporary)), on_disk_(on_disk) {}
   Result<void> close();
 
   std::intptr_t handle_;
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty: moved from, or in its place
+  bool on_disk_;
 };
 
 // ---- Memory ----

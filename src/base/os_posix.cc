@@ -29,6 +29,14 @@ std::int64_t nanoseconds(const struct stat& status) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// The new name; file systems that cannot have kept it already, or never will.
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  (void)::fsync(descriptor);
+  ::close(descriptor);
+}
+
 }  // namespace
 
 Result<File> File::open(const std::filesystem::path& path) {
@@ -67,13 +75,18 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   return static_cast<std::size_t>(count);
 }
 
-Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+Result<NewFile> NewFile::create(const std::filesystem::path& path, Options options) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return make_error(ErrorCode::io, "{}: is not a regular file", path.string());
+  }
   std::random_device random;
   while (true) {
     std::filesystem::path temporary = path;
     temporary += format(".{:08x}.tmp", random());
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return NewFile(descriptor, path, std::move(temporary));
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                  options.only_user ? 0600 : 0666);
+    if (descriptor >= 0) return NewFile(descriptor, path, std::move(temporary), options.on_disk);
     if (errno != EEXIST && errno != EINTR) {
       return make_error(ErrorCode::io, "{}: cannot be created: {}", temporary.string(), describe(errno));
     }
@@ -102,11 +115,15 @@ Result<void> NewFile::close() {
 }
 
 Result<void> NewFile::commit() {
+  if (on_disk_ && ::fsync(static_cast<int>(handle_)) != 0) {
+    return make_error(ErrorCode::io, "{}: write failed: {}", temporary_.string(), describe(errno));
+  }
   RILL_TRY(close());
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", path_.string(), temporary_.string(), describe(errno));
   }
   temporary_.clear();
+  if (on_disk_) sync_folder(path_.parent_path());
   return {};
 }
 

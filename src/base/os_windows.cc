@@ -64,7 +64,12 @@ Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> o
   return std::size_t{count};
 }
 
-Result<NewFile> NewFile::create(const std::filesystem::path& path) {
+Result<NewFile> NewFile::create(const std::filesystem::path& path, Options options) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found) {
+    return make_error(ErrorCode::io, "{}: is not a regular file", utf8(path));
+  }
   std::random_device random;
   while (true) {
     std::filesystem::path temporary = path;
@@ -72,7 +77,7 @@ Result<NewFile> NewFile::create(const std::filesystem::path& path) {
     const HANDLE handle =
         ::CreateFileW(temporary.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, nullptr);
     if (handle != INVALID_HANDLE_VALUE) {
-      return NewFile(reinterpret_cast<std::intptr_t>(handle), path, std::move(temporary));
+      return NewFile(reinterpret_cast<std::intptr_t>(handle), path, std::move(temporary), options.on_disk);
     }
     const DWORD error = ::GetLastError();
     if (error != ERROR_FILE_EXISTS) {
@@ -104,8 +109,12 @@ Result<void> NewFile::close() {
 }
 
 Result<void> NewFile::commit() {
+  if (on_disk_ && !::FlushFileBuffers(native(handle_))) {
+    return make_error(ErrorCode::io, "{}: write failed: {}", utf8(temporary_), describe(::GetLastError()));
+  }
   RILL_TRY(close());
-  if (!::MoveFileExW(temporary_.c_str(), path_.c_str(), MOVEFILE_REPLACE_EXISTING)) {
+  const DWORD flags = MOVEFILE_REPLACE_EXISTING | (on_disk_ ? MOVEFILE_WRITE_THROUGH : 0);
+  if (!::MoveFileExW(temporary_.c_str(), path_.c_str(), flags)) {
     return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", utf8(path_), utf8(temporary_), describe(::GetLastError()));
   }
   temporary_.clear();

@@ -5,11 +5,65 @@
 #include "base/error.h"
 #include "session/generation_state.h"
 #include "session/prompt.h"
+#include "session/saved_fields.h"
+#include "session/session_file.h"
 #include "session/session_state.h"
 
 namespace rill {
 
 namespace {
+
+// The beginning of a rendered text, and of its tokens.
+struct Prefix {
+  std::size_t bytes = 0;
+  std::size_t tokens = 0;
+};
+
+// What a conversation knows of its past.
+struct Memory {
+  std::vector<Message> messages = {};
+  std::string rendered = "";       // what the last answer answered, as text
+  std::vector<Token> tokens = {};  // and as tokens
+  std::vector<Prefix> answered = {};  // where earlier answers end in them, ascending
+  std::size_t answer_message = 0;  // the last answer: its place in `messages`, and as far as its tokens spell it
+  std::string answer = "";
+  std::optional<std::vector<Token>> answer_tokens = std::nullopt;
+};
+
+template <typename Archive>
+void fields(Archive& archive, Prefix& prefix) {
+  archive(prefix.bytes, prefix.tokens);
+}
+template <typename Archive>
+void fields(Archive& archive, Memory& memory) {
+  archive(memory.messages, memory.rendered, memory.tokens, memory.answered, memory.answer_message, memory.answer,
+          memory.answer_tokens);
+}
+
+Result<void> check_saveable(const std::vector<Message>& messages) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    for (const JsonMember& member : messages[i].extra) {
+      if (!is_deeper(member.value, kMaxJsonDepth)) continue;
+      return make_error(ErrorCode::limit_exceeded, "messages[{}].extra, {}: nested deeper than {}", i, member.name,
+                        kMaxJsonDepth);
+    }
+  }
+  return {};
+}
+
+// Of one that was read.
+Result<void> check_memory(const Memory& memory, const session::SessionState& session) {
+  if (!memory.tokens.empty()) RILL_TRY(session.check_tokens(memory.tokens));
+  if (memory.answer_tokens && !memory.answer_tokens->empty()) RILL_TRY(session.check_tokens(*memory.answer_tokens));
+  bool fits = memory.answer_message <= memory.messages.size();
+  Prefix before;
+  for (const Prefix& prefix : memory.answered) {
+    fits = fits && prefix.bytes >= before.bytes && prefix.tokens >= before.tokens;
+    before = prefix;
+  }
+  if (fits && before.bytes <= memory.rendered.size() && before.tokens <= memory.tokens.size()) return {};
+  return make_error(ErrorCode::malformed, "conversation: its parts do not fit together");
+}
 
 // Length of the prefix of `rendered` that is `prompt` and then `answer`, as it is or with white space trimmed from its
 // ends, as many templates do; 0 if there is none.
@@ -29,12 +83,7 @@ std::size_t answered_prefix(std::string_view rendered, std::string_view prompt, 
 
 // The rendered conversation is tokenised as a whole, except that sampled ids, and with them all that came before, stand
 // for the text that they spell: the model is never shown other ids than it chose.
-struct Conversation::State {
-  // The beginning of a rendered text, and of its tokens.
-  struct Prefix {
-    std::size_t bytes = 0;
-    std::size_t tokens = 0;
-  };
+struct Conversation::State : Memory {
   struct Encoded {
     std::vector<Token> tokens;
     Prefix known;  // what was not tokenised anew
@@ -43,17 +92,11 @@ struct Conversation::State {
   Session session;
   const ChatTemplate* chat_template = nullptr;
   ConversationOptions options = {};
-  std::vector<Message> messages = {};
   std::shared_ptr<session::GenerationState> running = nullptr;  // the last answer, while it may still grow
-  std::string rendered = "";       // what the last answer answered, as text
-  std::vector<Token> tokens = {};  // and as tokens
-  std::vector<Prefix> answered = {};  // where earlier answers end in them, ascending
-  std::size_t answer_message = 0;  // the last answer: its place in `messages`, and as far as its tokens spell it
-  std::string answer = "";
-  std::optional<std::vector<Token>> answer_tokens = std::nullopt;
 
   void update();
   void settle();
+  Result<std::vector<std::byte>> save();
   Result<RenderedPrompt> render(const std::vector<Message>& messages) const;
   std::size_t common_beginning(std::span<const Token> prompt) const;
   Result<Encoded> encode(const RenderedPrompt& prompt) const;
@@ -77,6 +120,19 @@ void Conversation::State::update() {
 void Conversation::State::settle() {
   update();
   running.reset();
+}
+
+// The part of a saved session. The caller has entered the session.
+Result<std::vector<std::byte>> Conversation::State::save() {
+  update();
+  RILL_TRY(check_saveable(messages));
+  std::optional<std::vector<std::byte>> answer_so_far;
+  if (running != nullptr) {
+    RILL_ASSIGN(answer_so_far, running->save());
+  }
+  ArchiveWriter archive;
+  archive(static_cast<const Memory&>(*this), answer_so_far);
+  return archive.take();
 }
 
 Result<RenderedPrompt> Conversation::State::render(const std::vector<Message>& messages) const {
@@ -133,8 +189,8 @@ Conversation::~Conversation() = default;
 Result<Conversation> Conversation::create(Session session, ConversationOptions options) {
   return guarded([&]() -> Result<Conversation> {
     RILL_ASSIGN(const ChatTemplate* chat_template, session.model().chat_template());
-    return Conversation(std::make_unique<State>(
-        State{.session = std::move(session), .chat_template = chat_template, .options = std::move(options)}));
+    return Conversation(
+        std::make_unique<State>(State{{}, std::move(session), chat_template, std::move(options)}));
   });
 }
 
@@ -166,7 +222,7 @@ Result<Generation> Conversation::respond(GenerateOptions options) {
     const Duration tokenize = state.session.options().clock() - start;
     RILL_ASSIGN(auto running, session::GenerationState::start_over(state.session.state(), encoded.tokens,
                                                                    std::move(options), start, tokenize));
-    std::erase_if(state.answered, [&](const State::Prefix& prefix) { return prefix.bytes >= encoded.known.bytes; });
+    std::erase_if(state.answered, [&](const Prefix& prefix) { return prefix.bytes >= encoded.known.bytes; });
     if (encoded.known.bytes != 0) state.answered.push_back(encoded.known);
     state.rendered = std::move(prompt.text);
     state.tokens = std::move(encoded.tokens);
@@ -194,6 +250,59 @@ void Conversation::clear() {
   state_->messages.clear();
   state_->answered.clear();
   state_->answer_tokens.reset();
+}
+
+Result<void> Conversation::save(const std::filesystem::path& path, const StopToken& stop) {
+  return guarded([&]() -> Result<void> {
+    const session::SessionState& session = *state_->session.state();
+    RILL_ASSIGN(const auto entry, session.enter());
+    RILL_ASSIGN(const std::vector<std::byte> part, state_->save());
+    return session::save_to_file(path, session, session::SavedKind::conversation, part, stop);
+  });
+}
+
+Result<std::vector<std::byte>> Conversation::save(const StopToken& stop) {
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    const session::SessionState& session = *state_->session.state();
+    RILL_ASSIGN(const auto entry, session.enter());
+    RILL_ASSIGN(const std::vector<std::byte> part, state_->save());
+    return session::save_to_buffer(session, session::SavedKind::conversation, part, stop);
+  });
+}
+
+Result<std::optional<Generation>> Conversation::restore_from(const ByteSource& source, ResumeOptions options) {
+  return guarded([&]() -> Result<std::optional<Generation>> {
+    const auto& session = state_->session.state();
+    RILL_ASSIGN(const auto entry, session->enter());
+    RILL_ASSIGN(session::SavedSession saved,
+                session::read_saved(source, *session, session::SavedKind::conversation, options.stop));
+    Memory memory;
+    std::optional<std::vector<std::byte>> answer_so_far;
+    ArchiveReader archive(saved.part);
+    archive(memory, answer_so_far);
+    RILL_TRY(archive.finish("conversation"));
+    RILL_TRY(check_memory(memory, *session));
+    std::shared_ptr<session::GenerationState> running;
+    if (answer_so_far) {
+      RILL_ASSIGN(running, session::GenerationState::resume(session, std::move(saved.content), *answer_so_far,
+                                                            std::move(options)));
+    } else {
+      session->adopt(std::move(saved.content));
+    }
+    static_cast<Memory&>(*state_) = std::move(memory);
+    state_->running = running;
+    return running == nullptr ? std::optional<Generation>() : std::optional<Generation>(std::move(running));
+  });
+}
+
+Result<std::optional<Generation>> Conversation::restore(const std::filesystem::path& path, ResumeOptions options) {
+  RILL_ASSIGN(const ByteSourcePtr source, open_file(path));
+  return restore_from(*source, std::move(options));
+}
+
+Result<std::optional<Generation>> Conversation::restore(std::span<const std::byte> saved, ResumeOptions options) {
+  RILL_ASSIGN(const ByteSourcePtr source, borrow_buffer(saved));
+  return restore_from(*source, std::move(options));
 }
 
 }  // namespace rill

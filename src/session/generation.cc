@@ -141,6 +141,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   end_tokens.erase(std::unique(end_tokens.begin(), end_tokens.end()), end_tokens.end());
   std::optional<SamplerChain> chain = std::move(options.chain);
   options.chain.reset();
+  const bool chain_was_given = chain.has_value();
   if (!chain) {
     std::vector<Processor> masks;
     if (options.grammar) masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens}));
@@ -150,6 +151,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   }
   auto state =
       std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));
+  state->chain_was_given_ = chain_was_given;
   state->tokens_ = std::move(tokens);
   state->end_tokens_ = std::move(end_tokens);
   state->epoch_ = state->session_->epoch();
@@ -441,10 +443,7 @@ void GenerationState::take(Token token, Chunk& chunk) {
   if (speculation_ != nullptr) speculation_->accept(token);
   result_.tokens.push_back(token);
   tokens_.push_back(token);
-  const std::string text = detokenizer_.push(token).value();
-  delivered_ += text.size();
-  text_ends_.push_back(delivered_ + detokenizer_.pending().size());
-  StopMatcher::Step step = matcher_.push(text);
+  StopMatcher::Step step = spell(token);
   chunk.text = std::move(step.text);
   if (step.match) {
     result_.stop_string = options_.stop_strings[*step.match];
@@ -453,6 +452,14 @@ void GenerationState::take(Token token, Chunk& chunk) {
   } else if (result_.tokens.size() == options_.max_tokens) {
     end(FinishReason::max_tokens, chunk);
   }
+}
+
+// The text that is now certain.
+StopMatcher::Step GenerationState::spell(Token token) {
+  const std::string text = detokenizer_.push(token).value();
+  delivered_ += text.size();
+  text_ends_.push_back(delivered_ + detokenizer_.pending().size());
+  return matcher_.push(text);
 }
 
 // Delivers what was held back: a character cut short, or text that could have become a stop string.

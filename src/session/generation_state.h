@@ -34,6 +34,14 @@ class GenerationState {
   std::optional<Chunk> next();
   Result<GenerationResult> result() const;
 
+  // The part of a saved session. The caller has entered the session. Errors: that of an answer that failed; stale_handle;
+  // those of SamplerChain::save.
+  Result<std::vector<std::byte>> save() const;
+  // The same answer over a session that is made to hold `content`, at the last when nothing can fail any more.
+  static Result<std::shared_ptr<GenerationState>> resume(std::shared_ptr<SessionState> session,
+                                                         SessionState::Content content,
+                                                         std::span<const std::byte> saved, ResumeOptions options);
+
   // The steps of next() apart, for who drives several answers through common passes. The session then belongs to the
   // driver alone. A round is: make_room(); what missing() says is appended, in pieces and with draft() behind its last
   // token if there is but one; sample() from the logits that follow.
@@ -76,6 +84,9 @@ class GenerationState {
 
  private:
   enum class Phase : std::uint8_t { prompt, decode, ended };
+  struct Saved;
+  template <typename Archive>
+  friend void fields(Archive& archive, Saved& saved);
 
   static Result<std::shared_ptr<GenerationState>> make(std::shared_ptr<SessionState> session, std::vector<Token> tokens,
                                                        std::size_t prompt_begin, GenerateOptions options,
@@ -95,12 +106,14 @@ class GenerationState {
   Result<void> choose(const LogitsSource& logits, Chunk& chunk);
   bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
+  StopMatcher::Step spell(Token token);
   void end(FinishReason reason, Chunk& chunk);
   Duration elapsed() const { return session_->options().clock() - started_; }
 
   std::shared_ptr<SessionState> session_;
   GenerateOptions options_;
   SamplerChain chain_;
+  bool chain_was_given_ = false;
   std::unique_ptr<Speculation> speculation_;  // null: off
   StopMatcher matcher_;
   Detokenizer detokenizer_;

@@ -70,15 +70,40 @@ TEST(NewFileTest, SaysWhyItCannotBe) {
   EXPECT_NE(missing.error().message.find("a.bin"), std::string::npos);
 
   const fs::path path = folder.path() / "a folder";  // one that is not empty cannot be replaced by a file
+  NewFile file = NewFile::create(path).value();
   fs::create_directories(path / "inner");
   {
-    NewFile file = NewFile::create(path).value();
-    const auto done = file.commit();
+    NewFile late = std::move(file);
+    const auto done = late.commit();
     ASSERT_FALSE(done);
     EXPECT_NE(done.error().message.find("a folder"), std::string::npos);
   }
   EXPECT_EQ(names_in(folder.path()), std::set<fs::path>{"a folder"});
+  EXPECT_EQ(NewFile::create(path).error().message, path.string() + ": is not a regular file");
 }
+
+#if defined(__unix__)
+TEST(NewFileTest, NeverReplacesADevice) {
+  const auto refused = NewFile::create("/dev/full");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "/dev/full: is not a regular file");
+}
+
+TEST(NewFileTest, OnlyTheUserMayReadWhatIsTheirs) {
+  const test::TempDir folder;
+  const fs::path path = folder.write("open to all", bytes_of("old"));
+  fs::permissions(path, fs::perms(0644));
+  NewFile file = NewFile::create(path, {.only_user = true, .on_disk = true}).value();
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    if (entry.path() == path) continue;
+    EXPECT_EQ(fs::status(entry.path()).permissions(), fs::perms(0600));
+  }
+  file.append(bytes_of("secret")).value();
+  file.commit().value();
+  EXPECT_EQ(content(path), "secret");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0600));
+}
+#endif
 
 TEST(FileTest, KnowsWhenItWasModified) {
   const test::TempDir folder;

@@ -97,7 +97,8 @@ Bytes copied_out(const SequenceCache& cache) {
 
 // Hands out `bytes` in order; fails at the call numbered `fail_at`.
 SequenceCache::Source source_of(const Bytes& bytes, std::size_t fail_at = ~std::size_t{0}) {
-  return [&bytes, at = std::size_t{0}, calls = std::size_t{0}, fail_at](std::span<std::byte> out) mutable -> Result<void> {
+  return [&bytes, fail_at, at = std::size_t{0}, calls = std::size_t{0}](
+             std::span<std::byte> out) mutable -> Result<void> {
     if (calls++ == fail_at) return Error{ErrorCode::io, "gone"};
     if (out.size() > bytes.size() - at) return Error{ErrorCode::file_truncated, "too short"};
     std::memcpy(out.data(), bytes.data() + at, out.size());
@@ -116,7 +117,9 @@ TEST(SequenceCopyTest, IsTheSameSequenceInAPoolOfAnotherLayout) {
     for (const std::uint64_t length : {0, 1, 15, 16, 17, 29, 32, 48, 49, 100, 163}) {
       const auto pool = pool_of(type);
       SequenceCache cache(pool, kReserve);
-      while (cache.length() < length) append(cache, std::min<std::uint64_t>(length - cache.length(), 1 + random() % 60));
+      while (cache.length() < length) {
+        append(cache, std::min<std::uint64_t>(length - cache.length(), 1 + random() % 60));
+      }
       if (length == 100) {
         ASSERT_TRUE(cache.truncate(97));  // holds less than one that was fed so far
       }
@@ -183,7 +186,8 @@ TEST(SequenceCopyTest, WholeOrNotAtAll) {
   verify(other, cache.extent());
 
   std::size_t seen = 0;
-  const auto refused = cache.copy_out([&](auto) { return ++seen == 3 ? Result<void>(Error{ErrorCode::io, "full"}) : Result<void>(); });
+  const auto refused = cache.copy_out(
+      [&](auto) { return ++seen == 3 ? Result<void>(Error{ErrorCode::io, "full"}) : Result<void>(); });
   EXPECT_EQ(refused.error().message, "full");
   EXPECT_EQ(seen, 3u);
 
@@ -210,7 +214,8 @@ TEST(SequenceCopyTest, AnExtentThatCannotBeIsRefused) {
   EXPECT_NE(refused(100, {0, 0}).find("2 groups"), std::string::npos);
   EXPECT_NE(refused(0, {0, 1, 0}), "");
   EXPECT_NE(refused(16, {0, std::uint64_t{1} << 60, 0}), "");
-  EXPECT_NE(SequenceCache(pool).copy_bytes({~std::uint64_t{0}, {0, 0, 0}}).error().message.find("2^64"), std::string::npos);
+  const auto too_much = SequenceCache(pool).copy_bytes({~std::uint64_t{0}, {0, 0, 0}});
+  EXPECT_NE(too_much.error().message.find("2^64"), std::string::npos);
   EXPECT_EQ(pool->stats().used, 0u);
 }
 

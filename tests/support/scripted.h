@@ -55,6 +55,8 @@ class Script final : public TokenSampler {
   void reset() override { next_ = 0; }
   std::string describe() const override { return "script"; }
   std::unique_ptr<TokenSampler> clone() const override { return std::make_unique<Script>(*this); }
+  Result<std::vector<std::byte>> save_state() const override { return std::vector<std::byte>(next_, std::byte{1}); }
+  Result<void> restore_state(std::span<const std::byte> saved) override { return next_ = saved.size(), Result<void>(); }
 
  private:
   std::vector<Token> tokens_;
