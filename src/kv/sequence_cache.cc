@@ -15,7 +15,11 @@ std::size_t pages_for(std::uint64_t tokens) {
 // Of one group, without the page to spare.
 std::uint64_t peak_pages(const LayerGroup& group, std::uint64_t tokens, std::uint64_t chunk_tokens,
                          std::uint64_t rollback_reserve) {
-  return kv_pages_peak({tokens, chunk_tokens, rollback_reserve}, group.window);
+  if (group.window == 0) return pages_for(tokens);
+  // That many neighbouring tokens, wherever they begin in their first page.
+  const auto touched = [](std::uint64_t count) { return pages_for(count + kTokensPerPage - 1); };
+  const std::uint64_t kept = group.window + std::min(rollback_reserve, tokens);
+  return std::min<std::uint64_t>(pages_for(tokens), touched(kept) + touched(kept + chunk_tokens));
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace rill::kv {
 
 inline constexpr std::uint64_t kDefaultRollbackReserve = 64;  // tokens
 
-// Pages that a sequence of up to `tokens` may hold at its worst moment, when it is appended to in steps of up to
-// `chunk_tokens` (kv_pages_peak of rill/kv_plan.h), with a page of each group to spare for a copy on write. An append in
-// several chunks onto what it holds is one step: what it may have to go back to stays until it is committed.
+// Pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
+// `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write.
+// Sliding-window groups hold the window and its reserve from before the feed, and as much again from within it.
 std::uint64_t peak_pages(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
                          std::uint64_t rollback_reserve = kDefaultRollbackReserve);
 std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,

@@ -17,8 +17,12 @@ std::size_t Engine::most_tokens(const GenerationState& generation) const {
 
 std::size_t Engine::pages_of(std::size_t tokens) const {
   const kv::PagePool& pool = *options_.kv_pool->pages();
-  const std::size_t step = std::max(options_.prefill_chunk, 1 + kDraftRows);
-  return static_cast<std::size_t>(kv::peak_pages(pool.groups(), tokens, step, options_.rollback_reserve));
+  // Each pass is a step of its own, so that a window is held once (kv::peak_pages allows for feeds of several); and a page of
+  // each group is to spare for a copy on write.
+  const KvSequence sequence{tokens, std::max(options_.prefill_chunk, 1 + kDraftRows), options_.rollback_reserve};
+  std::uint64_t pages = 0;
+  for (const kv::LayerGroup& group : pool.groups()) pages += kv_pages_peak(sequence, group.window) + 1;
+  return static_cast<std::size_t>(pages);
 }
 
 // Besides the full pages of the prompt, which it shares with the first answer. Those of windows pass.
