@@ -217,6 +217,8 @@ std::size_t SequenceCache::pages_for_fork(std::uint64_t length, std::uint64_t to
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     if (pool_->groups()[group].window != 0) continue;
     pages -= pool_->count_in_use(std::span(tables_[group].pages).first(static_cast<std::size_t>(length / kTokensPerPage)));
+    // What the fork pays for a page that is not full stays with others who hold it, when the fork copies it.
+    if (length % kTokensPerPage != 0) ++pages;
   }
   return static_cast<std::size_t>(pages);
 }
