@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kMostSequences = 1024;
 
+bool swaps(const SchedulerOptions& options) { return options.swap.memory_bytes > 0 || options.swap.file_bytes > 0; }
+
 Result<void> check_options(const SchedulerOptions& options) {
   if (options.max_sequences == 0 || options.max_sequences > kMostSequences) {
     return make_error(ErrorCode::invalid_argument, "max_sequences = {}, not in [1, {}]", options.max_sequences,
@@ -19,7 +21,7 @@ Result<void> check_options(const SchedulerOptions& options) {
   if (options.admission > Admission::overcommit) {
     return make_error(ErrorCode::invalid_argument, "admission is not one of guaranteed, overcommit");
   }
-  if (options.admission == Admission::guaranteed && options.swap.memory_bytes + options.swap.file_bytes > 0) {
+  if (options.admission == Admission::guaranteed && swaps(options)) {
     return make_error(ErrorCode::invalid_argument, "swap without overcommit: nothing is ever preempted");
   }
   if (options.max_queue == 0) return make_error(ErrorCode::invalid_argument, "max_queue = 0");
@@ -49,7 +51,7 @@ SessionOptions session_options(const SchedulerOptions& options, const std::strin
 // To fill passes, and to choose between swapping and computing again.
 bool needs_costs(const SchedulerOptions& options) {
   return options.tpot_target || options.ttft_target ||
-         (options.admission == Admission::overcommit && options.swap.memory_bytes + options.swap.file_bytes > 0);
+         (options.admission == Admission::overcommit && swaps(options));
 }
 
 }  // namespace
@@ -170,7 +172,10 @@ Result<SequencePtr> Engine::make_sequences(Request request, std::vector<Token> p
     sequence->completion = i;
     sequence->priority = request.priority;
     sequence->submitted = submitted;
-    if (request.deadline) sequence->deadline = submitted + *request.deadline;
+    // One that the clock never reaches is none.
+    if (request.deadline && *request.deadline <= Duration::max() - std::max(submitted, Duration::zero())) {
+      sequence->deadline = submitted + *request.deadline;
+    }
     if (first == nullptr) {
       first = std::move(sequence);
     } else {
@@ -241,7 +246,10 @@ void Engine::take_inbox() {
 
 void Engine::drop_unwanted(std::vector<SequencePtr>& sequences) {
   for (const SequencePtr& sequence : sequences) {
-    if (sequence->unwanted()) {
+    const auto unwanted = guarded([&]() -> Result<bool> { return sequence->unwanted(); });
+    if (!unwanted) {
+      fail(*sequence, unwanted.error());
+    } else if (*unwanted) {
       finish(*sequence, FinishReason::cancelled);
     } else if (sequence->deadline && now() >= *sequence->deadline) {
       finish(*sequence, FinishReason::deadline);

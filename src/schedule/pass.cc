@@ -68,13 +68,13 @@ void Engine::plan_prompts() {
   if (options_.ttft_target) {
     const auto late = [&](const Sequence* sequence) {
       const PassShape rest{0, sequence->generation->missing().size(), 1, 0};
-      return since_submit(*sequence) + cost(rest) > *options_.ttft_target;
+      return cost(rest) > *options_.ttft_target - since_submit(*sequence);
     };
     const auto first = [&](const Sequence* a, const Sequence* b) {
       return a->priority != b->priority ? a->priority > b->priority : late(a) && !late(b);
     };
     std::stable_sort(sequences.begin(), sequences.end(), first);
-    if (budget && late(sequences.front())) *budget += *budget / 2;
+    if (budget && late(sequences.front())) *budget += std::min(*budget / 2, Duration::max() - *budget);
   }
   std::vector<PendingPrompt> prompts;
   for (const Sequence* sequence : sequences) {
@@ -100,7 +100,11 @@ void Engine::compute() {
     groups.pop_back();
     if (group.empty()) continue;
     const Result<void> done = compute_together(group);
-    if (done || done.error().code == ErrorCode::cancelled) continue;
+    if (done) continue;
+    if (done.error().code == ErrorCode::cancelled) {  // nobody wants any of them
+      for (const Item& item : group) finish(*item.sequence, FinishReason::cancelled);
+      continue;
+    }
     // One of them is at fault. All were rolled back: they are tried again without each other.
     if (group.size() > 1) {
       groups.push_back(group.subspan(group.size() / 2));

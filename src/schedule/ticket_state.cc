@@ -3,6 +3,16 @@
 #include "base/error.h"
 
 namespace rill::schedule {
+namespace {
+
+void call(const std::function<void()>& signal) {
+  (void)guarded([&]() -> Result<void> {
+    signal();
+    return {};
+  });
+}
+
+}  // namespace
 
 TicketState::TicketState(std::uint64_t id, std::size_t completions, std::size_t prompt_tokens, Duration tokenize)
     : id_(id), completions_(completions) {
@@ -26,13 +36,14 @@ bool TicketState::wait(std::optional<std::chrono::steady_clock::time_point> dead
 
 void TicketState::on_ready(std::function<void()> signal) {
   auto shared = signal ? std::make_shared<const std::function<void()>>(std::move(signal)) : nullptr;
+  std::shared_ptr<const std::function<void()>> before;  // ends outside of the lock: it is the caller's code
   bool now = false;
   {
     const std::lock_guard lock(mutex_);
-    signal_ = shared;
+    before = std::exchange(signal_, ended_ < completions_.size() ? shared : nullptr);
     now = something_new();
   }
-  if (now && shared != nullptr) (*shared)();
+  if (now && shared != nullptr) call(*shared);
 }
 
 bool TicketState::finished() const {
@@ -81,13 +92,10 @@ void TicketState::signal() {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(signal_due_, false)) return;
     signal = signal_;
+    if (ended_ == completions_.size()) signal_.reset();  // it may hold a copy of this ticket
   }
   news_.notify_all();
-  if (signal == nullptr) return;
-  (void)guarded([&]() -> Result<void> {
-    (*signal)();
-    return {};
-  });
+  if (signal != nullptr) call(*signal);
 }
 
 }  // namespace rill::schedule

@@ -199,6 +199,8 @@ TEST(Scheduler, A08BadRequestsAreRefused) {
   EXPECT_EQ(code_of(Scheduler::create(nullptr)), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.context_tokens = 1 << 20})), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_sequences = 0})), ErrorCode::invalid_argument);
+  const SwapOptions swap{.memory_bytes = ~std::uint64_t{0}, .file_bytes = 1};  // 0 if they are added up
+  EXPECT_EQ(code_of(Scheduler::create(llama(), {.swap = swap})), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_queue = 0})), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.prefill_chunk = 1})), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.tpot_target = 0ms})), ErrorCode::invalid_argument);
@@ -263,6 +265,22 @@ TEST(Scheduler, Deadlines) {
   EXPECT_EQ(running.result().value().tokens.size(), 4u);
   EXPECT_EQ(patient.result().value().finish_reason, FinishReason::max_tokens);
   EXPECT_EQ(scheduler.metrics().cancelled, 2u);
+}
+
+TEST(Scheduler, TimesThatNeverCome) {
+  const auto cost = [](const PassShape&) { return 1s; };
+  Scheduler scheduler = make({.tpot_target = Duration::max(), .ttft_target = 1ns, .cost_model = cost});
+  std::vector<Ticket> tickets;
+  for (const Duration deadline : {Duration::max(), Duration::max() - 1ns, Duration(std::chrono::hours(2'000'000))}) {
+    Request request{.prompt = some_tokens(40), .options = sampled(3), .deadline = deadline};
+    tickets.push_back(scheduler.submit(std::move(request)).value());
+  }
+  scheduler.step().value();
+  EXPECT_EQ(scheduler.step().value().decoded, 3u);
+  tickets.push_back(scheduler.submit({.prompt = some_tokens(40), .options = sampled(3)}).value());
+  EXPECT_EQ(scheduler.step().value().prefilled, 40u);
+  scheduler.run_until_idle().value();
+  for (const Ticket& ticket : tickets) EXPECT_EQ(ticket.result().value().finish_reason, FinishReason::max_tokens);
 }
 
 TEST(Scheduler, LedgersAddUpToTheClock) {
@@ -401,6 +419,51 @@ TEST(Scheduler, K14CancelledInPrefillInDecodeAndFromInside) {
     for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(others[i].result().value().tokens, alone(some_tokens(20, i), sampled(15, i)).tokens);
     ticket->reset();
   }
+}
+
+TEST(Scheduler, StoppedWithinAPassIsNoWantOfPages) {
+  for (int polls = 1; polls < 30; ++polls) {
+    Scheduler scheduler = make({.prefill_chunk = 16});
+    GenerateOptions options = sampled(50);
+    options.stop = StopToken([left = std::make_shared<int>(polls)] { return --*left <= 0; });
+    const Ticket ticket = scheduler.submit({.prompt = some_tokens(60), .options = options}).value();
+    const Result<void> done = scheduler.run_until_idle();
+    ASSERT_TRUE(done) << polls << " polls: " << done.error().message;
+    EXPECT_EQ(ticket.result().value().finish_reason, FinishReason::cancelled);
+    EXPECT_EQ(scheduler.options().kv_pool->use().pages, 0u);
+  }
+}
+
+TEST(Scheduler, AStopThatThrowsEndsItsRequest) {
+  for (const int polls : {1, 2, 3, 6, 20}) {
+    Scheduler scheduler = make({.prefill_chunk = 16});
+    GenerateOptions options = sampled(50);
+    options.stop = StopToken([left = std::make_shared<int>(polls)] {
+      return --*left <= 0 ? throw std::logic_error("its own fault") : false;
+    });
+    const Ticket failing = scheduler.submit({.prompt = some_tokens(60), .options = options}).value();
+    const Ticket other = scheduler.submit({.prompt = some_tokens(9), .options = sampled(8)}).value();
+    scheduler.run_until_idle().value();
+    EXPECT_EQ(code_of(failing.result()), ErrorCode::callback_failed);
+    EXPECT_EQ(other.result().value().tokens, alone(some_tokens(9), sampled(8)).tokens);
+  }
+}
+
+TEST(Scheduler, ASignalIsLetGoWhenItsRequestHasEnded) {
+  Scheduler scheduler = make();
+  Ticket ticket = scheduler.submit({.prompt = some_tokens(5), .options = sampled(3)}).value();
+  const auto held = std::make_shared<int>(0);
+  const auto count = [held, ticket] { ++*held; };  // a ticket that would hold itself
+  ticket.on_ready(count);
+  ticket.on_ready(count);  // replaces the one before
+  EXPECT_EQ(held.use_count(), 3);
+  scheduler.run_until_idle().value();
+  EXPECT_EQ(*held, 3);  // once for each token
+  EXPECT_EQ(held.use_count(), 2);
+  ticket.on_ready(count);  // at once, and then never
+  EXPECT_EQ(*held, 4);
+  EXPECT_EQ(held.use_count(), 2);
+  ticket.on_ready([] { throw std::logic_error("dropped"); });
 }
 
 TEST(Scheduler, ATicketThatIsDroppedCancels) {
