@@ -27,7 +27,7 @@ ALLOWED = {
 }
 THIRD_PARTY = {  # the layers that may include what from outside; fmt and xxhash serve all of them
     "utf8proc.h": {"tokenizer", "chat", "grammar"},
-    "nlohmann/": {"grammar", "chat"},
+    "nlohmann/": {"chat"},
     "Eigen/": {"schedule"},
     "hwy/": {"kernels"},
     "fmt/": set(ALLOWED),
