@@ -139,7 +139,8 @@ Result<Ticket> Engine::submit(Request request) {
     if (auto* tokens = std::get_if<std::vector<Token>>(&request.prompt)) {
       prompt = std::move(*tokens);
     } else if (const auto* text = std::get_if<std::string>(&request.prompt)) {
-      RILL_ASSIGN(prompt, session::encode_text(*model_, *text, request.options));
+      RILL_ASSIGN(prompt, model_->tokenizer().encode(*text, {.parse_special = request.options.parse_special,
+                                                             .add_special = request.options.add_special}));
     } else {
       RILL_ASSIGN(prompt, session::encode_messages(*model_, std::get<std::vector<Message>>(request.prompt)));
     }

@@ -10,11 +10,6 @@ RenderOptions with_special_tokens(RenderOptions options, const Tokenizer& tokeni
   return options;
 }
 
-Result<std::vector<Token>> encode_text(const Model& model, std::string_view text, const GenerateOptions& options) {
-  return model.tokenizer().encode(text,
-                                  {.parse_special = options.parse_special, .add_special = options.add_special});
-}
-
 Result<std::vector<Token>> encode_messages(const Model& model, std::span<const Message> messages) {
   RILL_ASSIGN(const ChatTemplate* const chat_template, model.chat_template());
   RILL_ASSIGN(const RenderedPrompt prompt,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "rill/chat_template.h"
-#include "rill/generation.h"
 #include "rill/model.h"
 
 namespace rill::session {
@@ -13,8 +12,6 @@ namespace rill::session {
 // `options` with the model's own BOS and EOS where it names none.
 RenderOptions with_special_tokens(RenderOptions options, const Tokenizer& tokenizer);
 
-// A text at position 0, as `options` say.
-Result<std::vector<Token>> encode_text(const Model& model, std::string_view text, const GenerateOptions& options);
 // A conversation, through the model's own template. Errors: not_found, template_refused, and what rendering reports.
 Result<std::vector<Token>> encode_messages(const Model& model, std::span<const Message> messages);
 

@@ -16,11 +16,6 @@ namespace {
 
 using session::SessionState;
 
-Result<std::vector<Token>> encode_prompt(const Model& model, std::string_view text, AddSpecial add_special,
-                                         bool parse_special) {
-  return model.tokenizer().encode(text, {.parse_special = parse_special, .add_special = add_special});
-}
-
 Error no_hidden_state(const SessionState& state, std::size_t kept_index) {
   return make_error(ErrorCode::no_hidden_state, "the session holds {} hidden states, not one of index {}",
                     state.kept_count(), kept_index);
@@ -215,7 +210,8 @@ Result<Generation> Session::generate(std::string_view prompt, GenerateOptions op
     RILL_ASSIGN(const auto entry, state_->enter());
     const Duration start = state_->options().clock();
     const AddSpecial add_special = length() == 0 ? options.add_special : AddSpecial::never;
-    RILL_ASSIGN(std::vector<Token> tokens, encode_prompt(model(), prompt, add_special, options.parse_special));
+    RILL_ASSIGN(std::vector<Token> tokens, model().tokenizer().encode(prompt, {.parse_special = options.parse_special,
+                                                                               .add_special = add_special}));
     const Duration tokenize = state_->options().clock() - start;
     RILL_ASSIGN(auto state,
                 session::GenerationState::start(state_, std::move(tokens), std::move(options), start, tokenize));
@@ -235,7 +231,7 @@ Result<Generation> Session::generate(std::span<const Token> prompt, GenerateOpti
 
 Result<std::vector<std::vector<float>>> Session::embed(std::string_view text, const EmbedOptions& options) const {
   return guarded([&]() -> Result<std::vector<std::vector<float>>> {
-    RILL_ASSIGN(const std::vector<Token> tokens, encode_prompt(model(), text, options.add_special, false));
+    RILL_ASSIGN(const std::vector<Token> tokens, model().tokenizer().encode(text, {.add_special = options.add_special}));
     return embed(tokens, options);
   });
 }
