@@ -1,5 +1,7 @@
 #include "grammar/gbnf.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,15 +19,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; }
 
 void append_utf8(char32_t code, std::string& text) {
-  const auto add = [&text](char32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-    return;
-  }
-  const int rest = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr char32_t kLeads[] = {0xC0, 0xE0, 0xF0};
-  add(kLeads[rest - 1] | code >> 6 * rest);
-  for (int i = rest; i-- > 0;) add(0x80 | (code >> 6 * i & 0x3F));
+  utf8proc_uint8_t bytes[4];
+  const auto count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
+  text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count));
 }
 
 class GbnfParser {
