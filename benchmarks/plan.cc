@@ -1,7 +1,7 @@
 // Whether a plan, made of the file alone, is what a process then takes: the most memory that it held while it loaded
 // the model and served sequences of a given length to their end, against what was planned.
 //
-//   plan_memory MODEL.gguf... [--contexts 512,2048] [--sequences 1,4] [--kv-type f16] [--threads 2] [--json FILE]
+//   plan MODEL.gguf... [--contexts 512,2048] [--sequences 1,4] [--kv-type f16] [--threads 2] [--json FILE]
 //
 // Each figure is of a fresh process. What that takes anyway, before it loads the model, is no part of a plan: it is
 // measured in the same process and shown apart.
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
     if (argc == 8 && std::strcmp(argv[1], "--measured") == 0) return measured(argv);
     run(Arguments(
         argc, argv,
-        "plan_memory MODEL.gguf... [--contexts N,...] [--sequences N,...] [--kv-type TYPE] [--threads N] "
+        "plan MODEL.gguf... [--contexts N,...] [--sequences N,...] [--kv-type TYPE] [--threads N] "
         "[--json FILE]",
         {{"contexts", "512,2048"}, {"sequences", "1,4"}, {"kv-type", "f16"}, {"threads", "2"}, {"json", ""}}));
   });
