@@ -79,6 +79,7 @@ class RILL_EXPORT PrefixCache : public std::enable_shared_from_this<PrefixCache>
 
   PrefixCacheStatistics statistics(std::string_view domain) const;  // zeros if it is unknown
   PrefixCacheStatistics statistics() const;                         // of all domains together
+  // Those in use. Of more than 4,096 the ones that hold nothing are forgotten, statistics included.
   std::vector<std::string> domains() const;
 
   // For the other parts of rill: outside of it the type is incomplete.

@@ -80,6 +80,8 @@ struct PrefixTree::Pin {
   std::size_t count = 1;
 };
 
+constexpr std::size_t kMostIdleDomains = 4096;
+
 struct PrefixTree::Domain {
   explicit Domain(std::size_t groups) : root(groups) {}
 
@@ -98,6 +100,13 @@ PrefixTree::~PrefixTree() {
 PrefixTree::Domain& PrefixTree::domain_of(std::string_view name) {
   const auto found = domains_.find(name);
   if (found != domains_.end()) return *found->second;
+  if (domains_.size() >= kMostIdleDomains) {  // names come from outside: they must not fill the memory
+    std::erase_if(domains_, [this](auto& entry) {
+      const bool idle = entry.second->statistics.bytes == 0;
+      if (idle) clear(*entry.second);
+      return idle;
+    });
+  }
   return *domains_.emplace(name, std::make_unique<Domain>(pool_->groups().size())).first->second;
 }
 

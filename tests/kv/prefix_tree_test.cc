@@ -167,6 +167,16 @@ TEST(PrefixTreeTest, K15DomainsNeverMix) {
   EXPECT_EQ(found(tree, pool, "x\0"sv, tokens), 40u);
 }
 
+TEST(PrefixTreeTest, NamesOfDomainsDoNotPileUp) {
+  const auto pool = make_pool({0});
+  PrefixTree tree(pool, kNoLimit, kNoLimit);
+  const std::vector<Token> tokens = numbers(40);
+  add(tree, pool, "kept", tokens);
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(found(tree, pool, std::to_string(i), tokens), 0u);
+  EXPECT_LE(tree.domains().size(), 4096u);
+  EXPECT_EQ(found(tree, pool, "kept", tokens), 40u);
+}
+
 TEST(PrefixTreeTest, AWindowHitsAtItsBoundariesOnly) {
   const auto pool = make_pool({0, 20});
   PrefixTree tree(pool, kNoLimit, kNoLimit);
