@@ -1,8 +1,8 @@
 #include "support/request_load.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -34,12 +34,13 @@ struct Answer {
     logprobs.push_back(chunk.sample->logprob_raw.value());
     logprobs.push_back(chunk.sample->logprob_final);
   }
+  static bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
   // Whether both are the same to the bit, or this is what the other begins with.
   bool begins(const Answer& whole, bool all) const {
     const std::size_t count = tokens.size();
     if (count > whole.tokens.size() || (all && count != whole.tokens.size())) return false;
     return std::equal(tokens.begin(), tokens.end(), whole.tokens.begin()) &&
-           std::memcmp(logprobs.data(), whole.logprobs.data(), logprobs.size() * sizeof(float)) == 0;
+           std::equal(logprobs.begin(), logprobs.end(), whole.logprobs.begin(), same_bits);
   }
 };
 
