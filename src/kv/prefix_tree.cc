@@ -187,6 +187,21 @@ PrefixTree::Hit PrefixTree::find(std::string_view name, std::span<const Token> t
   return {static_cast<std::size_t>(length), static_cast<std::size_t>(evicted)};
 }
 
+std::size_t PrefixTree::pages_in_use(std::string_view name, std::span<const Token> tokens,
+                                     std::uint64_t rollback_reserve) const {
+  const std::lock_guard lock(mutex_);
+  const auto domain = domains_.find(name);
+  if (domain == domains_.end()) return 0;
+  const Path path = walk(*domain->second, tokens);
+  const auto whole = static_cast<std::size_t>(longest_hit(path, rollback_reserve) / kTokensPerPage);
+  std::vector<Page*> pages;
+  for (std::size_t group = 0; group < pool_->groups().size(); ++group) {
+    if (in(kWindow, group)) continue;  // each sequence drops its own
+    for (std::size_t page = 0; page < whole; ++page) pages.push_back(path.nodes[page]->held[group].page);
+  }
+  return pool_->count_in_use(pages);
+}
+
 bool PrefixTree::adopt(const Path& path, std::uint64_t length, SequenceCache& cache) const {
   std::vector<std::vector<Page*>> pages(pool_->groups().size());
   for (std::size_t group = 0; group < pages.size(); ++group) {

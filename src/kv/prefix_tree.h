@@ -41,6 +41,9 @@ class PrefixTree final : public Reclaimer {
   // computed it, so that it can be cut back by the cache's rollback reserve. A miss if nothing was found or held, or
   // the pool has no room.
   Hit find(std::string_view domain, std::span<const Token> tokens, std::size_t held, SequenceCache& cache);
+  // Of the pages that find() would adopt, those that take no more room in the pool, as sequences hold them already. Only a
+  // look: it is no use of them.
+  std::size_t pages_in_use(std::string_view domain, std::span<const Token> tokens, std::uint64_t rollback_reserve) const;
   // Keeps what `cache` holds, which is that of `tokens`. What the limits have no room for is given up again.
   void insert(std::string_view domain, std::span<const Token> tokens, const SequenceCache& cache);
 

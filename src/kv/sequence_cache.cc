@@ -223,17 +223,28 @@ std::size_t SequenceCache::pages_for_fork(std::uint64_t length, std::uint64_t to
   return static_cast<std::size_t>(pages);
 }
 
-void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept {
+// With a page of each group to spare for a copy on write.
+template <typename Peak>
+std::size_t SequenceCache::pages_beyond_held(Peak peak) const noexcept {
   std::uint64_t needed = 0;
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const Table& table = tables_[group];
-    const std::uint64_t peak = peak_pages(pool_->groups()[group], tokens, chunk_tokens, rollback_reserve_);
+    const std::uint64_t most = peak(pool_->groups()[group]);
     std::uint64_t held = table.pages.size() - table.first_held;
     const Page* const last = length_ % kTokensPerPage != 0 ? table.pages.back() : nullptr;
     if (last != nullptr && !last->apart && last->shared()) --held;  // the next append copies it
-    needed += 1 + peak - std::min(peak, held);
+    needed += 1 + most - std::min(most, held);
   }
-  reservation_.shrink(static_cast<std::size_t>(needed));
+  return static_cast<std::size_t>(needed);
+}
+
+std::size_t SequenceCache::pages_to_come(const KvSequence& growth) const noexcept {
+  return pages_beyond_held([&](const LayerGroup& group) { return kv_pages_peak(growth, group.window); });
+}
+
+void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept {
+  reservation_.shrink(pages_beyond_held(
+      [&](const LayerGroup& group) { return peak_pages(group, tokens, chunk_tokens, rollback_reserve_); }));
 }
 
 Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages) {

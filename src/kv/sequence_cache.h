@@ -72,8 +72,11 @@ class SequenceCache {
   std::size_t pages_for_fork(std::uint64_t length, std::uint64_t tokens, std::uint64_t chunk_tokens) const;
 
   const Reservation& reservation() const noexcept { return reservation_; }
-  // Gives back what a sequence of up to `tokens`, fed in chunks of up to `chunk_tokens`, will not need. Only for one with
-  // a reservation.
+  // Pages that it may have to take besides what it holds when it grows so, each step committed.
+  std::size_t pages_to_come(const KvSequence& growth) const noexcept;
+  // Gives back what is promised beyond those, or beyond what a sequence of up to `tokens`, fed in chunks of up to
+  // `chunk_tokens`, will need. Only for one with a reservation.
+  void shrink_reservation(const KvSequence& growth) noexcept { reservation_.shrink(pages_to_come(growth)); }
   void shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept;
 
   // What a sequence holds: the positions [16 * first_held[group], length) of each group.
@@ -120,6 +123,9 @@ class SequenceCache {
   Result<void> add_pages(std::size_t group, std::size_t count);
   Result<Page*> acquire(std::size_t group, const Page* after) { return pool_->acquire(group, after, reservation_); }
   void release(std::span<Page* const> pages) noexcept { pool_->release(pages, holder_, reservation_); }
+  // `peak`(group): pages of that group which it will hold at most.
+  template <typename Peak>
+  std::size_t pages_beyond_held(Peak peak) const noexcept;
   // Drops the pages [begin, end) and leaves null in their places.
   void drop_pages(Table& table, std::size_t begin, std::size_t end) noexcept;
   void drop_pages_from(Table& table, std::size_t count) noexcept;

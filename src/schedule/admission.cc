@@ -8,6 +8,15 @@ namespace rill::schedule {
 
 using session::GenerationState;
 
+namespace {
+
+// Otherwise its pages will be of other tokens, one day: then it needs its own, whoever shares them now.
+bool keeps_prompt(const GenerationState& generation) {
+  return generation.options().context_policy != ContextPolicy::drop_oldest;
+}
+
+}  // namespace
+
 // All that an answer may ever hold.
 std::size_t Engine::most_tokens(const GenerationState& generation) const {
   const std::size_t window = options_.context_tokens, prompt = generation.tokens().size();
@@ -15,13 +24,13 @@ std::size_t Engine::most_tokens(const GenerationState& generation) const {
   return prompt >= window || asked >= window - prompt ? window : prompt + asked;
 }
 
-std::size_t Engine::pages_of(std::size_t tokens) const {
-  const kv::PagePool& pool = *options_.kv_pool->pages();
+std::size_t pages_of(const SchedulerOptions& options, std::size_t tokens) {
   // Each pass is a step of its own, so that a window is held once (kv::peak_pages allows for feeds of several); and a page of
   // each group is to spare for a copy on write.
-  const KvSequence sequence{tokens, std::max(options_.prefill_chunk, 1 + kDraftRows), options_.rollback_reserve};
   std::uint64_t pages = 0;
-  for (const kv::LayerGroup& group : pool.groups()) pages += kv_pages_peak(sequence, group.window) + 1;
+  for (const kv::LayerGroup& group : options.kv_pool->pages()->groups()) {
+    pages += kv_pages_peak(growth(options, tokens), group.window) + 1;
+  }
   return static_cast<std::size_t>(pages);
 }
 
@@ -30,7 +39,7 @@ std::size_t Engine::follower_pages(const GenerationState& generation) const {
   const auto groups = options_.kv_pool->pages()->groups();
   const auto lasting = static_cast<std::size_t>(
       std::count_if(groups.begin(), groups.end(), [](const kv::LayerGroup& group) { return group.window == 0; }));
-  const std::size_t prompt = std::min(generation.tokens().size(), options_.context_tokens - 1);
+  const std::size_t prompt = keeps_prompt(generation) ? generation.tokens().size() : 0;
   return pages_of(most_tokens(generation)) - lasting * (prompt / kTokensPerPage);
 }
 
@@ -47,10 +56,32 @@ Result<void> Engine::check_fits(const Sequence& first) const {
                     first.count(), pages, pool.page_bytes(), pool.capacity());
 }
 
-// All the pages that its answers may need, or none.
+// With what the prefix cache has for it, once it holds nothing: so much less is promised to it.
+Result<bool> Engine::make_room(Sequence& sequence) const {
+  session::SessionState& session = sequence.session();
+  const bool empty = session.tokens().empty();
+  const Result<bool> room = guarded([&] { return sequence.generation->make_room(); });
+  const bool found = room && empty && !session.tokens().empty();
+  if (found && options_.admission == Admission::guaranteed && keeps_prompt(*sequence.generation)) {
+    session.shrink_reservation(growth(options_, most_tokens(*sequence.generation)));
+  }
+  return room;
+}
+
+// All the pages that its answers may need, or none. Those of its prompt that others hold take no room if it has them, too.
 bool Engine::reserve(Sequence& first) {
+  if (reserve(first, 0)) return true;
+  if (!keeps_prompt(*first.generation)) return false;
+  const auto prompt = first.generation->tokens();
+  const std::size_t shared = first.session().prefix_pages_in_use(prompt.first(prompt.size() - 1));
+  return shared > 0 && reserve(first, shared);
+}
+
+// All but `shared` pages, which it takes from the prefix cache at once.
+bool Engine::reserve(Sequence& first, std::size_t shared) {
   const auto& pool = options_.kv_pool->pages();
-  auto own = pool->reserve(pages_of(most_tokens(*first.generation)));
+  const std::size_t most = most_tokens(*first.generation);
+  auto own = pool->reserve(pages_of(most) - shared);
   if (!own) return false;
   std::vector<kv::Reservation> others;
   for (std::size_t i = 0; i < first.followers.size(); ++i) {
@@ -59,6 +90,11 @@ bool Engine::reserve(Sequence& first) {
     others.push_back(*std::move(one));
   }
   first.session().reserve(*std::move(own));
+  if (shared > 0 && (!make_room(first) || !first.session().has_promise(growth(options_, most)))) {
+    (void)first.session().truncate(0, false);  // somebody let them go meanwhile
+    first.session().reserve({});
+    return false;
+  }
   for (std::size_t i = 0; i < others.size(); ++i) first.followers[i]->reservation = std::move(others[i]);
   return true;
 }

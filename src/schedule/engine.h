@@ -1,6 +1,7 @@
 // The scheduler: who is admitted, what a pass computes, and what becomes of it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,14 @@
 namespace rill::schedule {
 
 inline constexpr std::size_t kDraftRows = 16;  // of a pass with guesses: beyond that a row is no longer nearly free
+
+// A sequence that grows to `tokens`, as passes let it.
+inline KvSequence growth(const SchedulerOptions& options, std::size_t tokens) {
+  return {tokens, std::max(options.prefill_chunk, 1 + kDraftRows), options.rollback_reserve};
+}
+
+// That it may hold at its worst moment.
+std::size_t pages_of(const SchedulerOptions& options, std::size_t tokens);
 
 // submit() and metrics() are thread-safe, the others are for one thread at a time.
 class Engine {
@@ -57,10 +66,12 @@ class Engine {
   void drop_unwanted(std::vector<SequencePtr>& sequences);
   // Pages.
   std::size_t most_tokens(const session::GenerationState& generation) const;
-  std::size_t pages_of(std::size_t tokens) const;
+  std::size_t pages_of(std::size_t tokens) const { return schedule::pages_of(options_, tokens); }
   std::size_t follower_pages(const session::GenerationState& generation) const;
   Result<void> check_fits(const Sequence& first) const;
+  Result<bool> make_room(Sequence& sequence) const;
   bool reserve(Sequence& first);
+  bool reserve(Sequence& first, std::size_t shared);
   bool has_room(const Sequence& sequence) const;
   void admit();
   bool admit(Sequence& first);

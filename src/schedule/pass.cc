@@ -30,11 +30,7 @@ void Engine::plan() {
 void Engine::plan_decodes() {
   for (const SequencePtr& sequence : running_) {
     if (sequence->preempted) continue;
-    const bool empty = sequence->session().tokens().empty();
-    const Result<bool> room = guarded([&] { return sequence->generation->make_room(); });
-    if (room && empty && !sequence->session().tokens().empty() && options_.admission == Admission::guaranteed) {
-      sequence->session().shrink_reservation(most_tokens(*sequence->generation));  // by what it found in the cache
-    }
+    const Result<bool> room = make_room(*sequence);
     if (!room) {
       fail(*sequence, room.error());
     } else if (!*room) {

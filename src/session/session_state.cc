@@ -370,6 +370,10 @@ Result<SessionState::Reused> SessionState::adopt_prefix(std::span<const Token> t
   return Reused{hit.tokens, hit.tokens, hit.window_evicted};
 }
 
+std::size_t SessionState::prefix_pages_in_use(std::span<const Token> tokens) const {
+  return caches() ? options_.prefix_cache->tree()->pages_in_use(options_.domain, tokens, options_.rollback_reserve) : 0;
+}
+
 void SessionState::leave_prefix(std::span<const Token> tokens, const kv::SequenceCache& cache) const noexcept {
   static_cast<void>(guarded([&]() -> Result<void> {
     options_.prefix_cache->tree()->insert(options_.domain, tokens, cache);

@@ -58,8 +58,12 @@ class SessionState {
   Result<void> share(const SessionState& from, kv::Reservation reservation = {});
   // Of a session that holds nothing: it draws its pages from the reservation from now on.
   void reserve(kv::Reservation reservation);
-  // Gives back what it will not need of it as long as it holds at most `tokens`.
-  void shrink_reservation(std::size_t tokens) noexcept { cache_.shrink_reservation(tokens, options_.prefill_chunk); }
+  // Whether it promises all that the session may come to take when it grows so, append by append; and gives back what it
+  // promises beyond.
+  bool has_promise(const KvSequence& growth) const noexcept {
+    return cache_.pages_to_come(growth) <= cache_.reservation().pages();
+  }
+  void shrink_reservation(const KvSequence& growth) noexcept { cache_.shrink_reservation(growth); }
 
   // All that a saved session keeps.
   struct Content {
@@ -100,6 +104,8 @@ class SessionState {
   bool caches() const { return options_.prefix_cache != nullptr && !options_.domain.empty(); }
   // Makes an empty session hold the longest prefix of `tokens` that the cache has, if any.
   Result<Reused> adopt_prefix(std::span<const Token> tokens);
+  // Of the pages that adopt_prefix(tokens) would share, those that take no more room in the pool.
+  std::size_t prefix_pages_in_use(std::span<const Token> tokens) const;
   // Leaves what the session holds to the cache; if there is no memory for that, the cache just does not have it.
   void cache_prefix() const noexcept {
     if (caches() && !tokens_.empty()) leave_prefix(tokens_, cache_);

@@ -74,6 +74,9 @@ inline SchedulerMetrics run_mix(const std::shared_ptr<const Model>& model, unsig
     EXPECT_TRUE(report.progress() || report.idle());
     if (step == 3000) throw std::runtime_error("no end");
   }
+  if (options.admission == Admission::guaranteed) {
+    EXPECT_EQ(scheduler.metrics().preemptions, 0u);
+  }
   for (const Submitted& one : all) {
     const auto result = one.ticket.result();
     if (result && result->finish_reason == FinishReason::cancelled) continue;

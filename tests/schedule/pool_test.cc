@@ -211,6 +211,65 @@ TEST(SharedPool, PrefixesAreSharedWithinADomain) {
   }
 }
 
+std::vector<Token> behind(std::vector<Token> prefix, std::size_t count, unsigned seed) {
+  const std::vector<Token> own = some_tokens(count, seed);
+  prefix.insert(prefix.end(), own.begin(), own.end());
+  return prefix;
+}
+
+// Each answer needs 6 pages and one to spare. Behind one that runs, 4 of them are there already.
+TEST(SharedPool, APrefixThatOthersHoldIsPromisedOnce) {
+  for (const auto& [pages, domain, together] : {std::tuple{13u, "a", 3u}, {12u, "a", 2u}, {13u, "b", 1u}, {13u, "", 1u}}) {
+    const auto cache = PrefixCache::create(pool_of(llama(), pages)).value();
+    const KvPool& pool = *cache->pool();
+    Scheduler scheduler = Scheduler::create(llama(), {.prefix_cache = cache}).value();
+    std::vector<Submitted> all;
+    all.push_back(test::submit(scheduler, {.prompt = behind(some_tokens(64), 5, 1), .max_tokens = 20}, "a"));
+    EXPECT_EQ(scheduler.step().value().running, 1u);
+    for (unsigned i = 2; i < 4; ++i) {
+      all.push_back(test::submit(scheduler, {.prompt = behind(some_tokens(64), 5, i), .max_tokens = 20, .seed = i}, domain));
+    }
+    EXPECT_EQ(scheduler.step().value().running, together);
+    for (int step = 0; step < 5; ++step) scheduler.step().value();
+    EXPECT_EQ(cache->statistics("a").hits, together - 1);  // those that wait only look
+    for (;;) {
+      const StepReport report = scheduler.step().value();
+      EXPECT_EQ(report.preempted, 0u);
+      EXPECT_LE(pool.use().used_bytes + pool.use().reserved_bytes, pool.use().budget_bytes);
+      if (report.idle()) break;
+    }
+    for (const Submitted& one : all) test::expect_as_alone(llama(), one);
+    for (const std::string& name : cache->domains()) cache->drop(name);
+    test::expect_empty(pool);
+  }
+}
+
+// One that drops its oldest tokens replaces what it shares: it is promised pages of its own.
+TEST(SharedPool, WhoDropsTheOldestIsPromisedAll) {
+  const auto cache = PrefixCache::create(pool_of(llama(), 14)).value();
+  Scheduler scheduler = Scheduler::create(llama(), {.context_tokens = 96, .prefix_cache = cache}).value();
+  const Submitted holder = test::submit(scheduler, {.prompt = behind(some_tokens(64), 5, 1), .max_tokens = 27}, "a");
+  scheduler.step().value();
+  const Job job{.prompt = behind(some_tokens(64), 25, 2), .max_tokens = 60};
+  const auto digests = std::make_shared<Digests>();
+  GenerateOptions options = job.options(digests);
+  options.context_policy = ContextPolicy::drop_oldest;
+  const Ticket dropping = scheduler.submit({.prompt = job.prompt, .options = options, .domain = "a"}).value();
+  EXPECT_EQ(scheduler.step().value().running, 2u);
+  const Submitted third = test::submit(scheduler, {.prompt = some_tokens(20), .max_tokens = 28});  // there is no room for it yet
+  EXPECT_EQ(scheduler.step().value().queued, 1u);
+  scheduler.run_until_idle().value();
+  EXPECT_EQ(scheduler.metrics().preemptions, 0u);
+  EXPECT_EQ(dropping.ledger().value().reused_tokens, 64u);
+  Session session = Session::create(llama(), {.context_tokens = 96}).value();
+  const auto alone_digests = std::make_shared<Digests>();
+  options = job.options(alone_digests);
+  options.context_policy = ContextPolicy::drop_oldest;
+  EXPECT_EQ(dropping.result().value().tokens, session.generate(job.prompt, options).value().finish().value().tokens);
+  EXPECT_EQ(*digests, *alone_digests);
+  for (const Submitted* one : {&holder, &third}) test::expect_as_alone(llama(), *one);
+}
+
 TEST(SharedPool, RandomMixesHaveTheBitsOfEachAlone) {
   for (const auto& model : {llama(), gemma()}) {
     std::uint64_t preemptions = 0, swaps = 0;
