@@ -61,7 +61,10 @@ struct SchedulerOptions {
   Admission admission = Admission::guaranteed;
   SwapOptions swap = {};            // with overcommit
   std::size_t rollback_reserve = 64;  // as SessionOptions::rollback_reserve
-  std::size_t max_sequences = 32;   // answers in one pass
+  // Answers in one pass. 0: as many windows of context_tokens as the pool's budget guarantees (rill/kv_plan.h), but from 8, as
+  // requests may need less than a window and that many share one read of the weights for little more than the price of
+  // one, up to 32, beyond which more of them only make each wait longer (docs/performance.md); 32 without a budget.
+  std::size_t max_sequences = 0;
   std::size_t max_queue = 1024;     // requests that wait to be admitted
   std::size_t prefill_chunk = 256;  // most tokens of prompts in one pass
   // Decodes go first; what they leave of this time prompts get, a piece at a time. Absent: prefill_chunk alone bounds

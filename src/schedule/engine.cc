@@ -10,13 +10,13 @@ namespace rill::schedule {
 namespace {
 
 constexpr std::size_t kMostSequences = 1024;
+constexpr std::size_t kLeastDefaultSequences = 8, kMostDefaultSequences = 32;
 
 bool swaps(const SchedulerOptions& options) { return options.swap.memory_bytes > 0 || options.swap.file_bytes > 0; }
 
 Result<void> check_options(const SchedulerOptions& options) {
-  if (options.max_sequences == 0 || options.max_sequences > kMostSequences) {
-    return make_error(ErrorCode::invalid_argument, "max_sequences = {}, not in [1, {}]", options.max_sequences,
-                      kMostSequences);
+  if (options.max_sequences > kMostSequences) {
+    return make_error(ErrorCode::invalid_argument, "max_sequences = {}, above {}", options.max_sequences, kMostSequences);
   }
   if (options.admission > Admission::overcommit) {
     return make_error(ErrorCode::invalid_argument, "admission is not one of guaranteed, overcommit");
@@ -46,6 +46,11 @@ SessionOptions session_options(const SchedulerOptions& options, const std::strin
           .kv_pool = options.kv_pool,
           .prefix_cache = options.prefix_cache,
           .domain = domain};
+}
+
+std::size_t default_sequences(const SchedulerOptions& options) {
+  const std::size_t guaranteed = options.kv_pool->pages()->capacity() / pages_of(options, options.context_tokens);
+  return std::clamp(guaranteed, kLeastDefaultSequences, kMostDefaultSequences);
 }
 
 // To fill passes, and to choose between swapping and computing again.
@@ -78,6 +83,7 @@ Result<std::shared_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
   // A session says whether its options are good, and what they resolve to.
   RILL_ASSIGN(const auto session, session::SessionState::create(model, session_options(options)));
   options.context_tokens = session->options().context_tokens;
+  if (options.max_sequences == 0) options.max_sequences = default_sequences(options);
   RILL_ASSIGN(model::Forward forward, model::Forward::create(
       model->loaded(), options.prefill_chunk + options.max_sequences + kDraftRows));
   RILL_ASSIGN(SwapStore swap, SwapStore::create(options.swap));

@@ -1,6 +1,7 @@
 // Requests that share one budget of pages: nobody dies for want of them, and nobody's bits change.
 #include <gtest/gtest.h>
 
+#include "rill/memory_plan.h"
 #include "schedule/pool_mix.h"
 #include "support/temp_dir.h"
 
@@ -129,6 +130,20 @@ TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
   EXPECT_EQ(most_running, 2u);  // 3 pages and one to spare each
   for (const Submitted& one : all) test::expect_as_alone(llama(), one);
   test::expect_empty(*pool);
+}
+
+TEST(SharedPool, AsManyAtATimeAsThePlannerGuarantees) {
+  EXPECT_EQ(Scheduler::create(llama()).value().options().max_sequences, 32u);
+  for (const auto& model : {llama(), gemma()}) {
+    for (const std::size_t sequences : {1, 12, 40}) {
+      const MemoryNeeds needs{.context_tokens = 100, .sequences = sequences, .prefill_chunk = 24, .sessions = false};
+      SchedulerOptions options{.context_tokens = 100, .prefill_chunk = 24};
+      options.kv_pool = KvPool::create(model, {.budget_bytes = plan_memory(model_memory(*model), needs).kv_peak}).value();
+      EXPECT_EQ(Scheduler::create(model, options).value().options().max_sequences, std::clamp<std::size_t>(sequences, 8, 32));
+      options.max_sequences = 3;
+      EXPECT_EQ(Scheduler::create(model, options).value().options().max_sequences, 3u);
+    }
+  }
 }
 
 TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {

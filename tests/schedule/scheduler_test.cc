@@ -198,7 +198,7 @@ TEST(Scheduler, A08BadRequestsAreRefused) {
 
   EXPECT_EQ(code_of(Scheduler::create(nullptr)), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.context_tokens = 1 << 20})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_sequences = 0})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_sequences = 1025})), ErrorCode::invalid_argument);
   const SwapOptions swap{.memory_bytes = ~std::uint64_t{0}, .file_bytes = 1};  // 0 if they are added up
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.swap = swap})), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_queue = 0})), ErrorCode::invalid_argument);
