@@ -43,8 +43,8 @@ class RILL_EXPORT Ticket {
   // included; whatever else it does holds up all requests. What it throws is dropped. Replaces the one before.
   void on_ready(std::function<void()> signal);
 
-  // Ends the request within one step, or one layer if no other takes part in it, as FinishReason::cancelled; what it
-  // held is free then. May be called at any time, from callbacks and processors too.
+  // Ends the request as FinishReason::cancelled, within one step; a pass that is mostly for it is broken off before its next
+  // layer, and computed again for the others. What it held is free then. May be called at any time, from callbacks and processors too.
   void cancel();
 
   bool finished() const;  // all its answers have ended

@@ -298,7 +298,8 @@ void Engine::count_step(Duration duration) {
   metrics_.swapped_bytes = swap_.used_bytes();
   metrics_.generated_tokens += report_.generated;
   if (items_.empty()) return;
-  if (options_.cost_model == nullptr && needs_costs(options_)) cost_model_.observe(pass_, duration);
+  const bool whole = std::all_of(items_.begin(), items_.end(), [](const Item& item) { return item.computed; });
+  if (whole && options_.cost_model == nullptr && needs_costs(options_)) cost_model_.observe(pass_, duration);
   ++metrics_.steps;
   metrics_.step_time.add(std::chrono::duration<double>(duration).count());
   metrics_.batch_size.add(static_cast<double>(batch_));

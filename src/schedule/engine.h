@@ -52,6 +52,7 @@ class Engine {
     std::span<const Token> drafts = {};
     Duration took{};                     // of the pass that computed it
     bool computed = false;
+    bool unwanted = false;               // any more
 
     std::size_t rows() const { return count + drafts.size(); }
   };

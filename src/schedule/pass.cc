@@ -97,8 +97,10 @@ void Engine::compute() {
     if (group.empty()) continue;
     const Result<void> done = compute_together(group);
     if (done) continue;
-    if (done.error().code == ErrorCode::cancelled) {  // nobody wants any of them
-      for (const Item& item : group) finish(*item.sequence, FinishReason::cancelled);
+    if (done.error().code == ErrorCode::cancelled) {  // the others are tried again without those that were
+      const auto wanted = std::stable_partition(group.begin(), group.end(), [](const Item& item) { return item.unwanted; });
+      std::for_each(group.begin(), wanted, [&](const Item& item) { finish(*item.sequence, FinishReason::cancelled); });
+      groups.emplace_back(wanted, group.end());
       continue;
     }
     // One of them is at fault. All were rolled back: they are tried again without each other.
@@ -114,7 +116,7 @@ void Engine::compute() {
   }
 }
 
-// All or nothing.
+// All or nothing. cancelled: it was broken off, as most of it was for answers that are marked as unwanted now.
 Result<void> Engine::compute_together(std::span<Item> items) {
   const Keep last{Keep::Mode::last}, none{Keep::Mode::positions};
   std::vector<SessionState::Append> appends;
@@ -124,12 +126,19 @@ Result<void> Engine::compute_together(std::span<Item> items) {
     appends.push_back({&item.sequence->session(), missing.first(item.count),
                        item.count == missing.size() ? &last : &none, item.drafts});
   }
-  const auto unwanted = [&] {
-    return std::all_of(items.begin(), items.end(), [](const Item& item) { return item.sequence->unwanted(); });
+  // What is begun anew is less than what is saved.
+  const auto for_nobody = [&] {
+    std::size_t rows = 0, unwanted = 0;
+    for (Item& item : items) {
+      item.unwanted = item.unwanted || item.sequence->unwanted();
+      rows += item.rows();
+      unwanted += item.unwanted ? item.rows() : 0;
+    }
+    return unwanted > rows / 2;
   };
   const Duration before = now();
   if (!appends.empty()) {
-    RILL_TRY(guarded([&] { return SessionState::append(appends, forward_, StopToken(unwanted), {}); }));
+    RILL_TRY(guarded([&] { return SessionState::append(appends, forward_, StopToken(for_nobody), {}); }));
   }
   const Duration took = now() - before;
   for (Item& item : items) {

@@ -466,6 +466,57 @@ TEST(Scheduler, ASignalIsLetGoWhenItsRequestHasEnded) {
   ticket.on_ready([] { throw std::logic_error("dropped"); });
 }
 
+// It comes from another thread just before the second layer. A pass that is mostly for others goes on.
+TEST(Scheduler, A03ACancelEndsALongPromptWithinALayer) {
+  for (const std::size_t length : {200, 1}) {
+    const bool breaks_off = length > 1;
+    Scheduler scheduler = Scheduler::create(gemma(), {.prefill_chunk = 64}).value();
+    std::vector<Job> jobs;
+    std::vector<std::shared_ptr<Digests>> digests;
+    std::vector<Ticket> others;
+    int polls = 0;  // of the others' first: one a step, and one a layer
+    for (unsigned i = 0; i < 2; ++i) {
+      jobs.push_back({.prompt = some_tokens(20, i), .max_tokens = 30, .seed = i});
+      GenerateOptions options = jobs[i].options(digests.emplace_back(std::make_shared<Digests>()));
+      if (i == 0) options.stop = StopToken([&] { return ++polls, false; });
+      others.push_back(scheduler.submit({.prompt = jobs[i].prompt, .options = options}).value());
+    }
+    scheduler.step().value();
+    polls = 0;
+    scheduler.step().value();
+    const int layers = polls - 1;
+    ASSERT_GT(layers, 2);
+
+    std::optional<Ticket> ticket;
+    int polls_until_cancel = 0;
+    GenerateOptions options = sampled(50);
+    options.stop = StopToken([&] {
+      if (polls_until_cancel > 0 && --polls_until_cancel == 0) std::thread([&] { ticket->cancel(); }).join();
+      return false;
+    });
+    ticket = scheduler.submit({.prompt = some_tokens(length, 9), .options = options}).value();
+    if (breaks_off) {
+      EXPECT_EQ(scheduler.step().value().prefilled, 64u);
+    }
+    polls_until_cancel = 2;
+    polls = 0;
+    const StepReport report = scheduler.step().value();
+    EXPECT_EQ(ticket->finished(), breaks_off);
+    EXPECT_EQ(report.prefilled, breaks_off ? 0u : 1u);
+    EXPECT_EQ(report.decoded, 2u);
+    EXPECT_EQ(polls, 1 + layers + (breaks_off ? 2 : 0));  // the first layer, what stopped the second, and the others' pass
+    scheduler.step().value();
+    EXPECT_EQ(ticket->result().value().finish_reason, FinishReason::cancelled);
+    EXPECT_EQ(ticket->result().value().tokens.size(), breaks_off ? 0u : 1u);
+    EXPECT_EQ(ticket->ledger().value().prefilled_tokens, breaks_off ? 64u : 1u);
+    scheduler.run_until_idle().value();
+    for (unsigned i = 0; i < 2; ++i) {
+      const GenerationResult result = others[i].result().value();
+      EXPECT_EQ((test::Outcome{result.tokens, result.text, *digests[i]}), test::alone(gemma(), jobs[i])) << i;
+    }
+  }
+}
+
 TEST(Scheduler, ATicketThatIsDroppedCancels) {
   Scheduler scheduler = make();
   { Ticket dropped = scheduler.submit({.prompt = some_tokens(5), .options = sampled(50)}).value(); }
