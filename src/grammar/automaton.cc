@@ -7,8 +7,8 @@
 
 namespace rill::grammar {
 
-Automaton::Automaton(Rules rules, const AutomatonLimits& limits) : rules_(std::move(rules)), limits_(limits) {
-  limits_.max_states = std::min(limits_.max_states, kChunk * kMaxChunks);
+Automaton::Automaton(Rules rules, std::size_t max_states)
+    : rules_(std::move(rules)), max_states_(std::min(max_states, kChunk * kMaxChunks)) {
   find_classes();
   for (RuleBody& rule : rules_.rules) rule.body = without_dead_ends(rule.body);
   cut_dead_calls(rules_);
@@ -51,9 +51,9 @@ void Automaton::find_classes() {
 
 Automaton::Info& Automaton::add_state(Expr expr) {
   const std::size_t number = count_.load(std::memory_order_relaxed);
-  if (number >= limits_.max_states) {
+  if (number >= max_states_) {
     throw ErrorException(make_error(ErrorCode::limit_exceeded, "the grammar needs more than max_states = {} states",
-                                    limits_.max_states));
+                                    max_states_));
   }
   std::atomic<Chunk*>& slot = chunks_[number / kChunk];
   if (slot.load(std::memory_order_relaxed) == nullptr) {
@@ -176,9 +176,9 @@ bool Automaton::has_match(Expr expr) {
       }
     }
     if (current == Expr::nothing || known != matches_.end()) continue;
-    if (queue.size() > limits_.max_states) {
+    if (queue.size() > max_states_) {
       throw ErrorException(make_error(ErrorCode::limit_exceeded, "the grammar needs more than max_states = {} states",
-                                      limits_.max_states));
+                                      max_states_));
     }
     for (const std::uint8_t byte : class_bytes_) {
       const Expr next = expressions.derivative(current, {Kind::bytes, byte});

@@ -22,11 +22,6 @@ enum class State : std::uint32_t {
 };
 constexpr std::size_t index(State state) { return static_cast<std::size_t>(state); }
 
-struct AutomatonLimits {
-  std::size_t max_states = 0;
-  std::size_t max_expressions = 0;
-};
-
 // A state is the expression of what may follow inside a rule. Thread-safe: transitions that exist are read without a
 // lock. States are never removed; more than the limit throw ErrorException with limit_exceeded.
 class Automaton {
@@ -39,7 +34,7 @@ class Automaton {
     std::atomic<State> then{State::unknown};
   };
 
-  Automaton(Rules rules, const AutomatonLimits& limits);
+  Automaton(Rules rules, std::size_t max_states);
   ~Automaton();
 
   State start() const { return start_[index(rules_.start)]; }
@@ -108,7 +103,7 @@ class Automaton {
   bool has_match(Expr expr);
 
   Rules rules_;
-  AutomatonLimits limits_;
+  std::size_t max_states_;
   std::vector<State> start_;
   bool has_checks_ = false;
   std::array<std::uint8_t, 256> classes_{};

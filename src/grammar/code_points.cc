@@ -98,6 +98,4 @@ Expr utf8_of(Expressions& expressions, const CodePoints& set) {
   return expressions.either(choices);
 }
 
-Expr any_text(Expressions& expressions) { return expressions.repeat(utf8_of(expressions, CodePoints::all()), 0); }
-
 }  // namespace rill::grammar

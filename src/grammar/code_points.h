@@ -30,7 +30,6 @@ class CodePoints {
 
   bool empty() const { return ranges_.empty(); }
   std::span<const Range> ranges() const { return ranges_; }
-  friend bool operator==(const CodePoints&, const CodePoints&) = default;
 
  private:
   void normalise();
@@ -40,8 +39,5 @@ class CodePoints {
 
 // The UTF-8 forms of the members.
 Expr utf8_of(Expressions& expressions, const CodePoints& set);
-
-// Every well-formed UTF-8 text.
-Expr any_text(Expressions& expressions);
 
 }  // namespace rill::grammar

@@ -17,10 +17,9 @@ namespace rill::grammar {
 class Compiled {
  public:
   Compiled(Rules rules, const GrammarLimits& limits)
-      : automaton_(std::move(rules), AutomatonLimits{limits.max_states}), limits_(limits) {}
+      : automaton_(std::move(rules), limits.max_states), limits_(limits) {}
 
   Automaton& automaton() const { return automaton_; }
-  const GrammarLimits& limits() const { return limits_; }
   TextMatcher matcher() const { return TextMatcher(automaton_, limits_.max_stack_edges); }
   // The masks for one vocabulary; those of the last few are kept.
   std::shared_ptr<MaskCache> masks(std::shared_ptr<const TokenTable> table) const;

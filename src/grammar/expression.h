@@ -63,11 +63,10 @@ class Expressions {
   Expr concat(Expr first, Expr second);
   Expr either(Expr a, Expr b);
   Expr either(std::span<const Expr> operands);
-  // both, complement and minus: of expressions without calls and tokens.
+  // both and complement: of expressions without calls and tokens.
   Expr both(Expr a, Expr b);
   Expr both(std::span<const Expr> operands);
   Expr complement(Expr expr);
-  Expr minus(Expr a, Expr b) { return both(a, complement(b)); }
   Expr without_epsilon(Expr expr);
   // `least` to `most` times, most >= least; kUnbounded: no limit. A counter: nothing is copied out.
   Expr repeat(Expr expr, std::uint32_t least, std::uint32_t most = kUnbounded);

@@ -16,7 +16,7 @@ inline constexpr std::size_t kTestExpressions = 1'000'000;
 
 class Language {
  public:
-  explicit Language(Rules rules) : automaton_(std::make_unique<Automaton>(std::move(rules), AutomatonLimits{50'000})) {}
+  explicit Language(Rules rules) : automaton_(std::make_unique<Automaton>(std::move(rules), 50'000)) {}
 
   static Language regex(std::string_view pattern, Match match = Match::whole) {
     Rules rules(kTestExpressions);
