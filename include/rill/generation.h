@@ -108,6 +108,9 @@ struct ResumeOptions {
   // Made with the same stages; what they have seen, and the seed, come from what was saved. Needed where
   // GenerateOptions::chain was given, and not to be given elsewhere (invalid_argument).
   std::optional<SamplerChain> chain = std::nullopt;
+  // The same one, compiled again. Needed where GenerateOptions::grammar was given, and not to be given elsewhere
+  // (invalid_argument); another one is incompatible.
+  std::optional<Grammar> grammar = std::nullopt;
   SpeculationOptions speculation = {};
   StopToken stop = {};  // also polled for each MiB that is read
   std::function<void(std::size_t done, std::size_t total)> prefill_progress = {};

@@ -76,6 +76,10 @@ class RILL_EXPORT Grammar {
   // Errors: limit_exceeded.
   Result<GrammarMatch> match(std::string_view text) const;
 
+  // Tells grammars apart: of the compiled rules, whatever their names and limits. The same in every process and on every
+  // machine, but not in every version of rill.
+  std::uint64_t digest() const noexcept;
+
  private:
   friend class GrammarMatcher;
   friend struct GrammarParts;
@@ -132,7 +136,9 @@ class RILL_EXPORT GrammarMatcher {
   std::unique_ptr<grammar::MatcherState> state_;
 };
 
-// A mask for a sampler chain, from the grammar's begin. `tokenizer`: the model's.
+// A mask for a sampler chain, from the grammar's begin. `tokenizer`: the model's. Its saved state is what it has accepted;
+// restoring that follows it again, with errors incompatible (another digest, other end tokens), malformed (tokens that
+// the grammar does not allow), limit_exceeded.
 RILL_EXPORT Processor grammar_mask(const Grammar& grammar, const Tokenizer& tokenizer,
                                    const GrammarMatcherOptions& options = {});
 

@@ -17,9 +17,12 @@ namespace rill::grammar {
 class Compiled {
  public:
   Compiled(Rules rules, const GrammarLimits& limits)
-      : automaton_(std::move(rules), limits.max_states), limits_(limits) {}
+      : automaton_(std::move(rules), limits.max_states),
+        limits_(limits),
+        digest_(automaton_.with_rules([](const Rules& compiled) { return grammar::digest(compiled); })) {}
 
   Automaton& automaton() const { return automaton_; }
+  std::uint64_t digest() const { return digest_; }
   TextMatcher matcher() const { return TextMatcher(automaton_, limits_.max_stack_edges); }
   // The masks for one vocabulary; those of the last few are kept.
   std::shared_ptr<MaskCache> masks(std::shared_ptr<const TokenTable> table) const;
@@ -27,6 +30,7 @@ class Compiled {
  private:
   mutable Automaton automaton_;
   GrammarLimits limits_;
+  std::uint64_t digest_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<MaskCache>> masks_;
 };

@@ -105,6 +105,9 @@ class Expressions {
   template <typename Visit>
   void visit(Expr root, Visit visit);
 
+  template <typename Use>
+  void each_operand(Expr expr, Use use) const;
+
   // `replace` is asked for each leaf (bytes, call, token) that stands in `root`, and gives what stands for it.
   // `target` may be another store.
   template <typename Replace>
@@ -129,8 +132,6 @@ class Expressions {
   Expr fold(Expr root, Children children, Make make);
   Expr done(Expr expr) const { return memo_[index(expr)]; }
 
-  template <typename Use>
-  void each_operand(Expr expr, Use use) const;
   Expr add(const Node& node, std::span<const Expr> operands = {});
   std::uint64_t hash(const Node& node, std::span<const Expr> operands) const;
   bool same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const;

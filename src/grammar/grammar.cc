@@ -123,6 +123,8 @@ Result<Grammar> Grammar::choice(std::span<const std::string> texts, const Gramma
   });
 }
 
+std::uint64_t Grammar::digest() const noexcept { return compiled_->digest(); }
+
 Result<GrammarMatch> Grammar::match(std::string_view text) const {
   return guarded([&]() -> Result<GrammarMatch> {
     grammar::TextMatcher matcher = compiled_->matcher();

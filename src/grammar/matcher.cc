@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "grammar/matcher_state.h"
 #include "rill/grammar.h"
@@ -11,6 +12,14 @@ namespace {
 std::shared_ptr<const grammar::TokenTable> table_of(const Tokenizer& tokenizer) {
   return tokenizer::Attachment::of<grammar::TokenTable>(
       tokenizer, [&] { return std::make_shared<const grammar::TokenTable>(tokenizer); });
+}
+
+// Ascending.
+std::vector<Token> end_tokens_of(const Tokenizer& tokenizer, const GrammarMatcherOptions& options) {
+  const auto own = tokenizer.end_tokens();
+  std::vector<Token> end_tokens = options.end_tokens.value_or(std::vector<Token>(own.begin(), own.end()));
+  std::sort(end_tokens.begin(), end_tokens.end());
+  return end_tokens;
 }
 
 }  // namespace
@@ -29,8 +38,7 @@ GrammarMatcher::~GrammarMatcher() = default;
 Result<GrammarMatcher> GrammarMatcher::create(const Grammar& grammar, const Tokenizer& tokenizer,
                                               const GrammarMatcherOptions& options) {
   return guarded([&]() -> Result<GrammarMatcher> {
-    const auto own = tokenizer.end_tokens();
-    std::vector<Token> end_tokens = options.end_tokens.value_or(std::vector<Token>(own.begin(), own.end()));
+    std::vector<Token> end_tokens = end_tokens_of(tokenizer, options);
     for (const Token token : end_tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= tokenizer.size()) {
         return make_error(ErrorCode::invalid_argument, "end_tokens holds {}, which is not in the vocabulary of {}", token,
@@ -85,7 +93,8 @@ namespace {
 // Without the matcher that could not be made, it fails validation.
 class GrammarMask final : public LogitsProcessor {
  public:
-  explicit GrammarMask(Result<GrammarMatcher> matcher) : matcher_(std::move(matcher)) {}
+  GrammarMask(Result<GrammarMatcher> matcher, std::uint64_t digest, std::vector<Token> end_tokens)
+      : matcher_(std::move(matcher)), digest_(digest), end_tokens_(std::move(end_tokens)) {}
 
   Result<void> validate() const override { return matcher_ ? Result<void>() : matcher_.error(); }
   std::string describe() const override { return "grammar_mask()"; }
@@ -93,20 +102,63 @@ class GrammarMask final : public LogitsProcessor {
     matcher_.value().allowed(allowed).value();  // a limit that is reached: the chain reports what is thrown
     return true;
   }
-  Result<void> accept(Token token) override { return matcher_.value().accept(token); }
-  void rollback(std::size_t count) override { matcher_.value().rollback(count).value(); }
-  void reset() override { matcher_.value().reset(); }
+  Result<void> accept(Token token) override {
+    RILL_TRY(matcher_.value().accept(token));
+    accepted_.push_back(token);
+    return {};
+  }
+  void rollback(std::size_t count) override {
+    matcher_.value().rollback(count).value();
+    accepted_.resize(accepted_.size() - count);
+  }
+  void reset() override {
+    matcher_.value().reset();
+    accepted_.clear();
+  }
   std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<GrammarMask>(*this); }
+
+  Result<std::vector<std::byte>> save_state() const override {
+    ArchiveWriter archive;
+    archive(digest_, end_tokens_, accepted_);
+    return archive.take();
+  }
+  Result<void> restore_state(std::span<const std::byte> saved) override;
 
  private:
   Result<GrammarMatcher> matcher_;
+  std::uint64_t digest_;           // of the grammar
+  std::vector<Token> end_tokens_;  // ascending
+  std::vector<Token> accepted_;    // since its begin: all that the matcher's state follows from
 };
+
+Result<void> GrammarMask::restore_state(std::span<const std::byte> saved) {
+  std::uint64_t digest = 0;
+  std::vector<Token> end_tokens, accepted;
+  ArchiveReader archive(saved);
+  archive(digest, end_tokens, accepted);
+  RILL_TRY(archive.finish("state"));
+  if (digest != digest_) {
+    return make_error(ErrorCode::incompatible, "saved under a grammar with digest {:016x}, this one has {:016x}", digest,
+                      digest_);
+  }
+  if (end_tokens != end_tokens_) return Error{ErrorCode::incompatible, "saved with other end_tokens"};
+  reset();
+  for (const Token token : accepted) {
+    if (const auto done = accept(token); !done) {
+      const ErrorCode code = done.error().code;
+      return make_error(code == ErrorCode::invalid_argument ? ErrorCode::malformed : code, "state: {}",
+                        done.error().message);
+    }
+  }
+  return {};
+}
 
 }  // namespace
 }  // namespace grammar
 
 Processor grammar_mask(const Grammar& grammar, const Tokenizer& tokenizer, const GrammarMatcherOptions& options) {
-  return grammar::GrammarMask(GrammarMatcher::create(grammar, tokenizer, options));
+  return grammar::GrammarMask(GrammarMatcher::create(grammar, tokenizer, options), grammar.digest(),
+                              end_tokens_of(tokenizer, options));
 }
 
 }  // namespace rill

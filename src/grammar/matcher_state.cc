@@ -12,7 +12,6 @@ MatcherState::MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer t
       end_tokens_(std::move(end_tokens)),
       matcher_(compiled_->matcher()),
       words_(cache_->table().slices[0].tokens.size()) {
-  std::sort(end_tokens_.begin(), end_tokens_.end());
   // A token tells texts apart by no more than its bytes, so counters need not count further.
   matcher_.parser().set_clamp(static_cast<std::uint32_t>(cache_->table().longest + 1));
 }

@@ -14,6 +14,7 @@ namespace rill::grammar {
 // A copy goes on by itself. Throws what its parts throw, and stays as it was.
 class MatcherState {
  public:
+  // `end_tokens`: ascending.
   MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer tokenizer, std::shared_ptr<MaskCache> cache,
                std::vector<Token> end_tokens);
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace rill::grammar {
 namespace {
@@ -91,6 +92,7 @@ std::vector<std::size_t> callees_first(Rules& rules) {
     rules.expressions.visit(rules.rules[rule].body, [&](const Expressions::Node& node, std::size_t) {
       if (node.kind == Kind::call) callees[rule].push_back(node.first);
     });
+    std::sort(callees[rule].begin(), callees[rule].end());  // by no order that a compiler may choose
     path.push_back({rule, 0});
   };
   enter(index(rules.start));
@@ -194,6 +196,50 @@ void cut_dead_calls(Rules& rules) {
     throw ErrorException(make_error(ErrorCode::invalid_argument, "the grammar's rule {} matches no text at all",
                                     rules[rules.start].name));
   }
+}
+
+std::uint64_t digest(const Rules& rules) {
+  const Expressions& e = rules.expressions;
+  std::vector<std::uint64_t> numbers(rules.rules.size());  // from 1, of the rules that are not empty
+  std::vector<bool> used(e.size());
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Expr body = rules.rules[i].body;
+    if (body == Expr::nothing) continue;
+    numbers[i] = ++count;
+    used[index(body)] = true;
+  }
+  // Operands have lower ids than what they stand in.
+  for (std::size_t i = used.size(); i-- > 0;) {
+    if (used[i]) e.each_operand(static_cast<Expr>(i), [&](Expr operand) { used[index(operand)] = true; });
+  }
+  std::vector<std::uint64_t> digests(used.size()), words;
+  const auto digest_words = [&] { return checksum(std::as_bytes(std::span(words))); };
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    const auto expr = static_cast<Expr>(i);
+    const Expressions::Node& n = e.node(expr);
+    words.assign(1, static_cast<std::uint64_t>(n.kind));
+    e.each_operand(expr, [&](Expr operand) { words.push_back(digests[index(operand)]); });
+    if (n.kind == Kind::either || n.kind == Kind::both) std::sort(words.begin() + 1, words.end());
+    if (n.kind == Kind::repeat) words.insert(words.end(), {n.second, n.third});
+    if (n.kind == Kind::bytes) words.insert(words.end(), e.set(n).words().begin(), e.set(n).words().end());
+    if (n.kind == Kind::call) words.push_back(numbers[n.first]);
+    if (n.kind == Kind::token) {
+      const TokenLeaf leaf = e.token_leaves()[n.first];
+      words.insert(words.end(), {static_cast<std::uint64_t>(leaf.token), leaf.negated ? 1u : 0u});
+    }
+    digests[i] = digest_words();
+  }
+  words.assign(1, numbers[index(rules.start)]);
+  for (const RuleBody& rule : rules.rules) {
+    if (rule.body == Expr::nothing) continue;
+    words.push_back(digests[index(rule.body)]);
+    if (rule.check == nullptr) continue;
+    const std::string check = rule.check->describe();
+    words.push_back(checksum(std::as_bytes(std::span(check))));
+  }
+  return digest_words();
 }
 
 }  // namespace rill::grammar

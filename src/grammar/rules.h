@@ -1,6 +1,7 @@
 // A grammar before it is compiled: what the front ends make.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ class ValueCheck {
   virtual ~ValueCheck() = default;
   // False: the rule may not end here. `value` is what the rule matched.
   virtual bool accepts(std::string_view value) const = 0;
+  // The same text for those that decide alike, and for no others.
+  virtual std::string describe() const = 0;
 };
 
 struct RuleBody {
@@ -50,5 +53,8 @@ void simplify(Rules& rules);
 // Cuts out calls of rules that match nothing, so that whatever remains can be finished. Throws ErrorException with
 // invalid_argument if that takes the start rule.
 void cut_dead_calls(Rules& rules);
+
+// Of what the rules say: not of their names, of those that are empty, and of the order in which expressions were made.
+std::uint64_t digest(const Rules& rules);
 
 }  // namespace rill::grammar

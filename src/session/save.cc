@@ -16,10 +16,20 @@ using session::SessionState;
 
 namespace session {
 
+// What is needed to make the answer's chain again.
+enum class ChainFrom : std::uint8_t { sampling, chain, sampling_and_grammar };
+
+}  // namespace session
+
+template <>
+inline constexpr session::ChainFrom kLastOf<session::ChainFrom> = session::ChainFrom::sampling_and_grammar;
+
+namespace session {
+
 // An answer but for the session. What its text and its stop strings have come to follows from its tokens.
 struct GenerationState::Saved {
   GenerateOptions options;
-  bool chain_was_given = false;
+  ChainFrom chain_from = ChainFrom::sampling;
   std::vector<std::byte> chain;
   Phase phase = Phase::prompt;
   std::vector<Token> tokens;  // what the session shall hold, where that does not follow from it: not in Phase::decode
@@ -30,7 +40,7 @@ struct GenerationState::Saved {
 template <typename Archive>
 void fields(Archive& archive, GenerationState::Saved& saved) {
   auto phase = static_cast<std::uint8_t>(saved.phase);
-  archive(saved.options, saved.chain_was_given, saved.chain, phase, saved.tokens, saved.result, saved.elapsed);
+  archive(saved.options, saved.chain_from, saved.chain, phase, saved.tokens, saved.result, saved.elapsed);
   if constexpr (Archive::kReading) {
     if (phase > static_cast<std::uint8_t>(GenerationState::Phase::ended)) return archive.fail();
     saved.phase = static_cast<GenerationState::Phase>(phase);
@@ -45,7 +55,9 @@ Result<std::vector<std::byte>> GenerationState::save() const {
   Saved saved;
   saved.options = options_;
   saved.options.end_tokens = end_tokens_;
-  saved.chain_was_given = chain_was_given_;
+  saved.chain_from = chain_was_given_   ? ChainFrom::chain
+                     : options_.grammar ? ChainFrom::sampling_and_grammar
+                                        : ChainFrom::sampling;
   RILL_ASSIGN(saved.chain, chain_.save());
   saved.phase = phase_;
   if (phase_ != Phase::decode) saved.tokens = tokens_;
@@ -56,6 +68,16 @@ Result<std::vector<std::byte>> GenerationState::save() const {
   return archive.take();
 }
 
+namespace {
+
+Result<void> check_given(const char* option, bool then, bool now) {
+  if (then == now) return {};
+  return make_error(ErrorCode::invalid_argument, "the answer was made {} GenerateOptions::{}, and ResumeOptions::{} is {}",
+                    then ? "with a" : "without", option, option, now ? "given" : "absent");
+}
+
+}  // namespace
+
 Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr<SessionState> session,
                                                                  SessionState::Content content,
                                                                  std::span<const std::byte> bytes,
@@ -64,11 +86,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   ArchiveReader archive(bytes);
   archive(saved);
   RILL_TRY(archive.finish("answer"));
-  if (saved.chain_was_given != options.chain.has_value()) {
-    return make_error(ErrorCode::invalid_argument,
-                      "the answer was made {} GenerateOptions::chain, and ResumeOptions::chain is {}",
-                      saved.chain_was_given ? "with a" : "without", options.chain ? "given" : "absent");
-  }
+  RILL_TRY(check_given("chain", saved.chain_from == ChainFrom::chain, options.chain.has_value()));
+  RILL_TRY(check_given("grammar", saved.chain_from == ChainFrom::sampling_and_grammar, options.grammar.has_value()));
   const std::vector<Token>& answer = saved.result.tokens;
   const bool running = saved.phase == Phase::decode;
   if (!answer.empty()) RILL_TRY(session->check_tokens(answer));
@@ -82,6 +101,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   const std::size_t kept = std::min(answer.size(), tokens.size() - std::min<std::size_t>(1, tokens.size()));
   std::vector<Token> prompt(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(kept));
   saved.options.chain = std::move(options.chain);
+  saved.options.grammar = std::move(options.grammar);
   saved.options.speculation = options.speculation;
   saved.options.stop = std::move(options.stop);
   saved.options.prefill_progress = std::move(options.prefill_progress);

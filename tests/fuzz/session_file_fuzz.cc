@@ -37,6 +37,7 @@ GenerateOptions answer_options() {
 
 struct Good {
   std::shared_ptr<const Model> model = small_model();
+  Grammar grammar = Grammar::json().value();
   std::vector<Bytes> files;
 
   Good() {
@@ -50,6 +51,11 @@ struct Good {
     Generation said = chat.say("a", answer_options()).value();
     for (int i = 0; i < 2; ++i) (void)said.next();
     files.push_back(chat.save().value());
+    GenerateOptions options = answer_options();
+    options.grammar = grammar;
+    Generation masked = session.generate(test::some_tokens(3), std::move(options)).value();
+    for (int i = 0; i < 4; ++i) (void)masked.next();
+    files.push_back(masked.save().value());
   }
 };
 
@@ -85,11 +91,12 @@ void check(const Good& good, std::size_t kind, const Bytes& file) {
   Session session = Session::create(good.model).value();
   session.feed(test::some_tokens(2, 5)).value();
   const Bytes before = session.save().value();
-  if (kind < 2) {
+  if (kind != 2) {
     bool restored = false;
     if (kind == 0) {
       restored = session.restore(file).has_value();
-    } else if (auto answer = session.resume(file)) {
+    } else if (auto answer =
+                   session.resume(file, {.grammar = kind == 3 ? std::optional(good.grammar) : std::nullopt})) {
       restored = true;
       run_on(*std::move(answer));
     }
@@ -114,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rill;
   static const Good good;
   if (size == 0) return 0;
-  const std::size_t kind = data[0] % 4 % 3;
+  const std::size_t kind = data[0] % 4;
   Bytes file;
   if ((data[0] & 8) != 0) {
     const auto bytes = std::as_bytes(std::span(data + 1, size - 1));

@@ -1,7 +1,9 @@
 // Masks and matchers over toy vocabularies.
 #include <gtest/gtest.h>
 
+#include <iomanip>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "grammar/enumerate.h"
@@ -256,6 +258,122 @@ TEST(GrammarMask, InAChain) {  // S11
   EXPECT_EQ(chain.status().error().code, ErrorCode::invalid_argument);
   chain.reset();
   EXPECT_EQ(sample(), 1);
+}
+
+TEST(Grammars, DigestsTellThemApart) {
+  const auto digest = [](const char* text) { return Grammar::gbnf(text).value().digest(); };
+  const std::uint64_t own = digest("root ::= \"(\" (root | item)* \")\"\nitem ::= [a-z]+ root [0-9]{2,5} | \"x\" item item");
+  // Names, comments, order of alternatives and rules that nobody calls say nothing.
+  EXPECT_EQ(digest("# lists\nroot ::= \"(\" (thing | root)* \")\" # nested\n"
+                   "thing ::= \"x\" thing thing | [a-z]+ root [0-9]{2,5}\nunused ::= \"u\""),
+            own);
+  for (const char* other : {"root ::= \"(\" (root | item)* \")\"\nitem ::= [a-z]+ root [0-9]{2,6} | \"x\" item item",
+                            "root ::= \"(\" (root | item)* \")\"\nitem ::= [a-y]+ root [0-9]{2,5} | \"x\" item item",
+                            "root ::= \"(\" (root | item)* \")\"\nitem ::= [a-z]+ root [0-9]{2,5} | \"x\" item root",
+                            "root ::= \"(\" (root | item)? \")\"\nitem ::= [a-z]+ root [0-9]{2,5} | \"x\" item item",
+                            "root ::= \"(\" (root | item)* \")\"\nitem ::= [a-z]+ root [0-9]{2,5} | \"x\" <[7]> item"}) {
+    EXPECT_NE(digest(other), own) << other;
+  }
+  EXPECT_NE(digest("root ::= <[7]>"), digest("root ::= <[8]>"));
+  EXPECT_NE(digest("root ::= <[7]>"), digest("root ::= !<[7]>"));
+  const Grammar number = Grammar::regex("[0-9]+").value(), word = Grammar::regex("[a-z]+").value();
+  const Grammar parts[] = {number, word}, turned[] = {word, number};
+  EXPECT_NE(grammar::sequence(parts).value().digest(), grammar::sequence(turned).value().digest());
+  EXPECT_EQ(grammar::alternatives(parts).value().digest(), grammar::alternatives(turned).value().digest());
+}
+
+// In every process, on every machine, and however much it was used. A change of these numbers makes rill refuse what
+// was saved before under a grammar: for a reason only.
+TEST(Grammars, DigestsAreTheSameEverywhere) {
+  const Grammar json = Grammar::json().value();
+  EXPECT_EQ(json.digest(), 530713007590653452u);
+  ASSERT_TRUE(json.match("[1, {\"a\": [true, null]}]").value().matches);
+  EXPECT_EQ(json.digest(), 530713007590653452u);
+  EXPECT_EQ(Grammar::json().value().digest(), 530713007590653452u);
+  EXPECT_EQ(Grammar::regex("(ab|c){2,7}[^d-f]*").value().digest(), 18356241737560213507u);
+}
+
+SamplerChain masked(const Grammar& grammar, const Tokenizer& tokenizer, const GrammarMatcherOptions& options = {}) {
+  return SamplerChain::create({.processors = {grammar_mask(grammar, tokenizer, options)}, .sampler = greedy()}).value();
+}
+
+std::vector<std::uint64_t> allowed_by(SamplerChain& chain, const Tokenizer& tokenizer) {
+  const std::vector<float> logits(tokenizer.size(), 0.0f);
+  if (!chain.sample(DenseLogits(logits, 0))) return {};
+  return {chain.allowed().words().begin(), chain.allowed().words().end()};
+}
+
+// The end token included, and what is taken back after the restore.
+TEST(GrammarMask, ASavedOneGoesOn) {
+  const Tokenizer tokenizer = toy_tokenizer({"{", "}", "\"", "a", "\":", "1", "[", "]", ",", "[[", "\":[{\"", "]}", " "});
+  const std::vector<Token> text = {0, 2, 3, 10, 3, 4, 9, 5, 8, 5, 7, 7, 1, 11, 12, 13};
+  const Grammar json = Grammar::json().value(), again = Grammar::json().value();
+  SamplerChain chain = masked(json, tokenizer);
+  for (const Token token : text) {
+    SamplerChain restored = masked(again, tokenizer);
+    restored.accept(6);
+    const auto saved = chain.save().value();
+    ASSERT_TRUE(restored.restore(saved));
+    EXPECT_EQ(restored.save().value(), saved);
+    EXPECT_EQ(allowed_by(restored, tokenizer), allowed_by(chain, tokenizer));
+    restored.accept(token);
+    chain.accept(token);
+    ASSERT_TRUE(chain.status());
+    EXPECT_EQ(allowed_by(restored, tokenizer), allowed_by(chain, tokenizer));
+    ASSERT_TRUE(restored.rollback(1));
+    EXPECT_EQ(restored.save().value(), saved);
+  }
+  SamplerChain ended = masked(again, tokenizer);
+  ASSERT_TRUE(ended.restore(chain.save().value()));
+  EXPECT_TRUE(allowed_by(ended, tokenizer).empty());
+}
+
+TEST(GrammarMask, RefusesTheStateOfAnother) {
+  const Tokenizer tokenizer = toy_tokenizer({"a", "b", "c"});
+  const Grammar grammar = Grammar::regex("a*b?c").value();
+  SamplerChain chain = masked(grammar, tokenizer);
+  for (const Token token : {0, 0, 1}) chain.accept(token);
+  const auto saved = chain.save().value();
+  const auto refused = [&saved](SamplerChain into) {
+    const auto before = into.save().value();
+    const auto done = into.restore(saved);
+    EXPECT_EQ(into.save().value(), before);
+    return done ? "" : to_string(done.error().code) + (": " + done.error().message);
+  };
+  const Grammar other = Grammar::regex("a*b*c").value();
+  std::ostringstream digests;
+  digests << std::hex << std::setfill('0') << std::setw(16) << grammar.digest() << ", this one has " << std::setw(16)
+          << other.digest();
+  EXPECT_EQ(refused(masked(other, tokenizer)),
+            "incompatible: grammar_mask(): saved under a grammar with digest " + digests.str());
+  EXPECT_EQ(refused(masked(grammar, tokenizer, {.end_tokens = std::vector<Token>{3}})),
+            "incompatible: grammar_mask(): saved with other end_tokens");
+  const Tokenizer turned = toy_tokenizer({"b", "a", "c"});
+  EXPECT_EQ(refused(masked(grammar, turned)),
+            "malformed: grammar_mask(): state: the grammar does not allow token 0 after 1 bytes");
+}
+
+TEST(GrammarMask, DamagedStateIsRefusedOrHarmless) {
+  const Tokenizer tokenizer = toy_tokenizer({"[", "]", "1", ","});
+  const Grammar json = Grammar::json().value();
+  SamplerChain chain = masked(json, tokenizer);
+  for (const Token token : {0, 0, 2, 3, 2, 1}) chain.accept(token);
+  const auto saved = chain.save().value();
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    auto damaged = saved;
+    damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    if (random() % 4 == 0) damaged.resize(random() % saved.size());
+    SamplerChain into = masked(json, tokenizer);
+    const auto before = into.save().value();
+    if (!into.restore(damaged)) {
+      EXPECT_EQ(into.save().value(), before);
+      ++refused;
+    }
+    (void)allowed_by(into, tokenizer);
+  }
+  EXPECT_GT(refused, 2000);
 }
 
 TEST(GrammarMask, ErrorsAreTheChains) {

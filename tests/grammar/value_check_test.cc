@@ -10,6 +10,7 @@ namespace {
 class EvenLength final : public ValueCheck {
  public:
   bool accepts(std::string_view value) const override { return value.size() % 2 == 0; }
+  std::string describe() const override { return "even length"; }
 };
 
 // item (";" item)* where an item is [ab]* of even length, or items in parentheses.

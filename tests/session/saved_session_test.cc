@@ -90,6 +90,15 @@ GenerateOptions sampling_options() {
   return options;
 }
 
+// Of JSON texts, those that are long enough to be broken off, with something open at any time.
+Grammar long_json() {
+  return Grammar::gbnf(R"(
+root   ::= "{" member ("," member){8,} "}"
+member ::= "\"" [a-z]{1,4} "\":" value
+value  ::= [0-9]{1,3} | "[" value ("," value)* "]" | "\"" [^"\\\x00-\x1F]{0,6} "\""
+)").value();
+}
+
 // What follows: tokens, and a digest of the logits of each step.
 struct Continuation {
   std::vector<Token> tokens;
@@ -130,8 +139,9 @@ std::string go_on(const std::string& architecture, const std::string& kind, cons
     SamplerChain chain = sampling_chain(0);
     session.restore(path, {.chain = &chain}).value();
     drive(session, chain, out);
-  } else if (kind == "generation") {
-    Generation generation = session.resume(path).value();
+  } else if (kind != "conversation") {
+    const auto grammar = kind == "grammar" ? std::optional(long_json()) : std::nullopt;
+    Generation generation = session.resume(path, {.grammar = grammar}).value();
     drive(session, generation, out);
     out.tokens.insert(out.tokens.begin(), {-1});
     for (const Token token : generation.finish().value().tokens) out.tokens.push_back(token);
@@ -158,8 +168,10 @@ std::string straight_on(const std::string& architecture, const std::string& kind
     drive(session, chain, first);
     session.save(path, {.chain = &chain}).value();
     drive(session, chain, out);
-  } else if (kind == "generation") {
-    Generation generation = session.generate(some_tokens(30), sampling_options()).value();
+  } else if (kind != "conversation") {
+    GenerateOptions options = sampling_options();
+    if (kind == "grammar") options.grammar = long_json();
+    Generation generation = session.generate(some_tokens(30), std::move(options)).value();
     drive(session, generation, first);
     generation.save(path).value();
     drive(session, generation, out);
@@ -181,7 +193,7 @@ std::string straight_on(const std::string& architecture, const std::string& kind
 }
 
 constexpr const char* kFolder = "RILL_SAVED_SESSION_TEST";
-constexpr const char* kKinds[] = {"chain", "generation", "conversation"};
+constexpr const char* kKinds[] = {"chain", "generation", "grammar", "conversation"};
 
 #if defined(__linux__)
 // Run by K01GoesOnInAnotherProcess alone.
@@ -384,6 +396,34 @@ TEST(SavedAnswerTest, WithSpeculationBeforeAndAfter) {
   }
 }
 
+TEST(SavedAnswerTest, UnderAGrammar) {
+  for (const char* architecture : kArchitectures) {
+    const auto to_its_end = [] {
+      GenerateOptions options{.max_tokens = 60};
+      options.sampling.seed = 5;
+      options.grammar = Grammar::regex("\\{\"[a-z]{2}\": (true|false|[0-9]{1,4})\\}").value();
+      return options;
+    };
+    expect_resumes_everywhere(tiny(architecture), to_its_end, [&] { return ResumeOptions{.grammar = to_its_end().grammar}; });
+    const auto in_the_middle = [] {
+      GenerateOptions options = sampling_options();
+      options.grammar = long_json();
+      return options;
+    };
+    expect_resumes_everywhere(tiny(architecture), in_the_middle, [] { return ResumeOptions{.grammar = long_json()}; });
+  }
+  // In a chain of the caller's, the grammar comes back with the chain.
+  const auto chain = [] {
+    return SamplerChain::create({.processors = {grammar_mask(long_json(), tiny("llama")->tokenizer())}, .seed = 3}).value();
+  };
+  const auto with_chain = [&] {
+    GenerateOptions options{.max_tokens = 20};
+    options.chain = chain();
+    return options;
+  };
+  expect_resumes_everywhere(tiny("llama"), with_chain, [&] { return ResumeOptions{.chain = chain()}; });
+}
+
 // The chain is the caller's own: a script whose text stops inside of characters and of stop strings.
 TEST(SavedAnswerTest, InsideACharacterAndAStopString) {
   const std::vector<std::string> pieces = {"a",  "\xF0", "\x9F", "\x99",  "\x82", "\nHum",
@@ -440,6 +480,18 @@ TEST(SavedAnswerTest, AStageThatCannotBeSavedIsNamed) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
   EXPECT_TRUE(generation.next());
 }
+
+// Its state is as long as what it accepted, and it does not say how that is taken up again.
+class HalfSaved final : public LogitsProcessor {
+ public:
+  std::string describe() const override { return "my_rule(4)"; }
+  std::unique_ptr<LogitsProcessor> clone() const override { return std::make_unique<HalfSaved>(*this); }
+  Result<void> accept(Token) override { return ++accepted_, Result<void>(); }
+  Result<Bytes> save_state() const override { return Bytes(accepted_); }
+
+ private:
+  std::size_t accepted_ = 0;
+};
 
 TEST(SavedAnswerTest, AFailedOrStaleAnswerIsNotSaved) {
   Session session = session_of(tiny("llama"));
@@ -557,6 +609,58 @@ TEST(SavedSessionTest, K03DamageIsRefusedAndLeavesNothingBehind) {
     Bytes damaged = saved;
     damaged[place] ^= static_cast<std::byte>(1 << random() % 8);
     ASSERT_FALSE(untouched.session.restore(damaged)) << place;
+  }
+}
+
+TEST(SavedAnswerTest, AStageThatCannotBeRestoredIsNamed) {
+  const auto chain = [] { return SamplerChain::create({.processors = {HalfSaved()}}).value(); };
+  Session session = session_of(tiny("llama"));
+  GenerateOptions options{.max_tokens = 3};
+  options.chain = chain();
+  Generation generation = session.generate(some_tokens(4), std::move(options)).value();
+  (void)generation.next();
+  Untouched untouched(tiny("llama"));
+  EXPECT_EQ(message_of(untouched.session.resume(generation.save().value(), {.chain = chain()})),
+            "unsupported: my_rule(4): its state cannot be restored: it does not override restore_state()");
+}
+
+TEST(SavedAnswerTest, WantsTheGrammarBackAndNoOther) {
+  Session session = session_of(tiny("llama"));
+  const auto saved = [&](const std::optional<Grammar>& grammar) {
+    GenerateOptions options = sampling_options();
+    options.grammar = grammar;
+    Generation generation = session.generate(some_tokens(4), std::move(options)).value();
+    for (int i = 0; i < 5; ++i) (void)generation.next();
+    return generation.save().value();
+  };
+  const Bytes own = saved(long_json()), plain = saved({});
+  Untouched untouched(tiny("llama"));
+  const auto refused = [&](const Bytes& bytes, ResumeOptions options) {
+    return message_of(untouched.session.resume(bytes, std::move(options)));
+  };
+  EXPECT_EQ(refused(own, {}), "invalid_argument: the answer was made with a GenerateOptions::grammar, and "
+                              "ResumeOptions::grammar is absent");
+  EXPECT_EQ(refused(plain, {.grammar = long_json()}), "invalid_argument: the answer was made without "
+                                                      "GenerateOptions::grammar, and ResumeOptions::grammar is given");
+  EXPECT_EQ(refused(own, {.grammar = Grammar::json().value()}).substr(0, 64),
+            "incompatible: grammar_mask(): saved under a grammar with digest ");
+  EXPECT_EQ(refused(own, {.chain = SamplerChain::create().value()}).substr(0, 31), "invalid_argument: the answer wa");
+}
+
+TEST(SavedAnswerTest, K03DamageUnderAGrammarLeavesNothingBehind) {
+  Session session = session_of(tiny("llama"));
+  GenerateOptions options = sampling_options();
+  options.grammar = long_json();
+  Generation generation = session.generate(some_tokens(4), std::move(options)).value();
+  for (int i = 0; i < 5; ++i) (void)generation.next();
+  const Bytes saved = generation.save().value();
+  Untouched untouched(tiny("llama"));
+  std::mt19937 random(4);
+  for (int i = 0; i < 200; ++i) {
+    Bytes damaged = saved;
+    damaged[random() % saved.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    ASSERT_FALSE(untouched.session.resume(damaged, {.grammar = long_json()}));
+    ASSERT_FALSE(untouched.session.resume(std::span(saved).first(random() % saved.size()), {.grammar = long_json()}));
   }
 }
 
