@@ -76,6 +76,29 @@ class NewFile {
   bool on_disk_;
 };
 
+// A file without a name, for this process alone: nobody else can open it, and it is gone with the process, however that
+// ends. One thread at a time.
+class ScratchFile {
+ public:
+  // Its blocks are in `directory`, or where the system keeps temporary files if that is empty. io: that cannot be.
+  static Result<ScratchFile> create(const std::filesystem::path& directory);
+
+  ScratchFile(ScratchFile&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
+  ScratchFile& operator=(ScratchFile&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~ScratchFile();
+
+  Result<void> write(std::uint64_t offset, std::span<const std::byte> bytes);
+  Result<void> read(std::uint64_t offset, std::span<std::byte> out) const;  // io: it ends before
+
+ private:
+  explicit ScratchFile(std::intptr_t handle) : handle_(handle) {}
+
+  std::intptr_t handle_;
+};
+
 // ---- Memory ----
 
 // Bytes: what is free where the system tells (Windows), else all that is built in; 0 if unknown.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -27,6 +28,17 @@ std::int64_t nanoseconds(const struct stat& status) {
   const timespec& time = status.st_mtim;
 #endif
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // bytes; some systems refuse 2 GiB
+
+Result<std::size_t> read_at(std::intptr_t handle, std::uint64_t offset, std::span<std::byte> out) {
+  ssize_t count;
+  do {
+    count = ::pread(static_cast<int>(handle), out.data(), std::min(out.size(), kMostAtOnce), static_cast<off_t>(offset));
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return make_error(ErrorCode::io, "read failed: {}", describe(errno));
+  return static_cast<std::size_t>(count);
 }
 
 // The new name; file systems that cannot have kept it already, or never will.
@@ -66,13 +78,7 @@ File::~File() {
 }
 
 Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> out) const {
-  const std::size_t wanted = std::min(out.size(), std::size_t{1} << 30);  // some systems refuse 2 GiB at once
-  ssize_t count;
-  do {
-    count = ::pread(static_cast<int>(handle_), out.data(), wanted, static_cast<off_t>(offset));
-  } while (count < 0 && errno == EINTR);
-  if (count < 0) return make_error(ErrorCode::io, "read failed: {}", describe(errno));
-  return static_cast<std::size_t>(count);
+  return read_at(handle_, offset, out);
 }
 
 Result<NewFile> NewFile::create(const std::filesystem::path& path, Options options) {
@@ -100,8 +106,7 @@ NewFile::~NewFile() {
 
 Result<void> NewFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const std::size_t wanted = std::min(bytes.size(), std::size_t{1} << 30);
-    const ssize_t count = ::write(static_cast<int>(handle_), bytes.data(), wanted);
+    const ssize_t count = ::write(static_cast<int>(handle_), bytes.data(), std::min(bytes.size(), kMostAtOnce));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return make_error(ErrorCode::io, "{}: write failed: {}", temporary_.string(), describe(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -124,6 +129,46 @@ Result<void> NewFile::commit() {
   }
   temporary_.clear();
   if (on_disk_) sync_folder(path_.parent_path());
+  return {};
+}
+
+Result<ScratchFile> ScratchFile::create(const std::filesystem::path& directory) {
+  std::error_code no_temporary_directory;
+  const std::filesystem::path folder =
+      directory.empty() ? std::filesystem::temp_directory_path(no_temporary_directory) : directory;
+  std::string name = (folder / "rill.XXXXXX").string();
+  const int descriptor = ::mkstemp(name.data());  // with mode 0600
+  if (descriptor < 0) return make_error(ErrorCode::io, "{}: cannot be created: {}", name, describe(errno));
+  ScratchFile file(descriptor);
+  if (::unlink(name.c_str()) != 0 || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return make_error(ErrorCode::io, "{}: cannot be made private: {}", name, describe(errno));
+  }
+  return file;
+}
+
+ScratchFile::~ScratchFile() {
+  if (handle_ != -1) ::close(static_cast<int>(handle_));
+}
+
+Result<void> ScratchFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(static_cast<int>(handle_), bytes.data(), std::min(bytes.size(), kMostAtOnce),
+                                   static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return make_error(ErrorCode::io, "a temporary file cannot be written: {}", describe(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+Result<void> ScratchFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    RILL_ASSIGN(const std::size_t count, read_at(handle_, offset, out));
+    if (count == 0) return make_error(ErrorCode::io, "a temporary file ends at byte {}", offset);
+    out = out.subspan(count);
+    offset += count;
+  }
   return {};
 }
 

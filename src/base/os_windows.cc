@@ -24,6 +24,25 @@ std::string utf8(const std::filesystem::path& path) {
 
 HANDLE native(std::intptr_t handle) { return reinterpret_cast<HANDLE>(handle); }
 
+DWORD most_at_once(std::size_t bytes) { return static_cast<DWORD>(std::min(bytes, std::size_t{1} << 30)); }
+
+OVERLAPPED position(std::uint64_t offset) {
+  OVERLAPPED position{};
+  position.Offset = static_cast<DWORD>(offset);
+  position.OffsetHigh = static_cast<DWORD>(offset >> 32);
+  return position;
+}
+
+Result<std::size_t> read_at(std::intptr_t handle, std::uint64_t offset, std::span<std::byte> out) {
+  OVERLAPPED at = position(offset);
+  DWORD count = 0;
+  if (!::ReadFile(native(handle), out.data(), most_at_once(out.size()), &count, &at)) {
+    const DWORD error = ::GetLastError();
+    if (error != ERROR_HANDLE_EOF) return make_error(ErrorCode::io, "read failed: {}", describe(error));
+  }
+  return std::size_t{count};
+}
+
 }  // namespace
 
 Result<File> File::open(const std::filesystem::path& path) {
@@ -52,16 +71,7 @@ File::~File() {
 }
 
 Result<std::size_t> File::read_some(std::uint64_t offset, std::span<std::byte> out) const {
-  OVERLAPPED position{};
-  position.Offset = static_cast<DWORD>(offset);
-  position.OffsetHigh = static_cast<DWORD>(offset >> 32);
-  const DWORD wanted = static_cast<DWORD>(std::min<std::size_t>(out.size(), std::size_t{1} << 30));
-  DWORD count = 0;
-  if (!::ReadFile(native(handle_), out.data(), wanted, &count, &position)) {
-    const DWORD error = ::GetLastError();
-    if (error != ERROR_HANDLE_EOF) return make_error(ErrorCode::io, "read failed: {}", describe(error));
-  }
-  return std::size_t{count};
+  return read_at(handle_, offset, out);
 }
 
 Result<NewFile> NewFile::create(const std::filesystem::path& path, Options options) {
@@ -93,9 +103,8 @@ NewFile::~NewFile() {
 
 Result<void> NewFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const DWORD wanted = static_cast<DWORD>(std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
     DWORD count = 0;
-    if (!::WriteFile(native(handle_), bytes.data(), wanted, &count, nullptr)) {
+    if (!::WriteFile(native(handle_), bytes.data(), most_at_once(bytes.size()), &count, nullptr)) {
       return make_error(ErrorCode::io, "{}: write failed: {}", utf8(temporary_), describe(::GetLastError()));
     }
     bytes = bytes.subspan(count);
@@ -118,6 +127,51 @@ Result<void> NewFile::commit() {
     return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", utf8(path_), utf8(temporary_), describe(::GetLastError()));
   }
   temporary_.clear();
+  return {};
+}
+
+Result<ScratchFile> ScratchFile::create(const std::filesystem::path& directory) {
+  std::error_code no_temporary_directory;
+  const std::filesystem::path folder =
+      directory.empty() ? std::filesystem::temp_directory_path(no_temporary_directory) : directory;
+  std::random_device random;
+  while (true) {
+    // Shared with nobody, and deleted by the system when the handle is closed.
+    const std::filesystem::path path = folder / format("rill.{:08x}.tmp", random());
+    const HANDLE handle = ::CreateFileW(path.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, CREATE_NEW,
+                                        FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, nullptr);
+    if (handle != INVALID_HANDLE_VALUE) return ScratchFile(reinterpret_cast<std::intptr_t>(handle));
+    const DWORD error = ::GetLastError();
+    if (error != ERROR_FILE_EXISTS) {
+      return make_error(ErrorCode::io, "{}: cannot be created: {}", utf8(path), describe(error));
+    }
+  }
+}
+
+ScratchFile::~ScratchFile() {
+  if (handle_ != -1) ::CloseHandle(native(handle_));
+}
+
+Result<void> ScratchFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    OVERLAPPED at = position(offset);
+    DWORD count = 0;
+    if (!::WriteFile(native(handle_), bytes.data(), most_at_once(bytes.size()), &count, &at)) {
+      return make_error(ErrorCode::io, "a temporary file cannot be written: {}", describe(::GetLastError()));
+    }
+    bytes = bytes.subspan(count);
+    offset += count;
+  }
+  return {};
+}
+
+Result<void> ScratchFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    RILL_ASSIGN(const std::size_t count, read_at(handle_, offset, out));
+    if (count == 0) return make_error(ErrorCode::io, "a temporary file ends at byte {}", offset);
+    out = out.subspan(count);
+    offset += count;
+  }
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/scratch_file.h"
+#include "base/os.h"
 #include "kv/sequence_cache.h"
 #include "rill/scheduler.h"
 

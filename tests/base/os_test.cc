@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "support/temp_dir.h"
 
@@ -115,6 +116,42 @@ TEST(FileTest, KnowsWhenItWasModified) {
   EXPECT_GT(File::open(path).value().modified(), before);
   fs::last_write_time(path, time);
   EXPECT_EQ(File::open(path).value().modified(), before);
+}
+
+std::vector<std::byte> numbers(std::size_t count, int seed) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(seed));
+  return bytes;
+}
+
+TEST(ScratchFileTest, HoldsWhatWasWrittenAndHasNoName) {
+  const test::TempDir directory;
+  ScratchFile file = ScratchFile::create(directory.path()).value();
+#if !defined(_WIN32)
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+#endif
+  file.write(0, numbers(1000, 1)).value();
+  file.write(5000, numbers(100, 2)).value();
+  file.write(200, numbers(10, 3)).value();
+  std::vector<std::byte> expected = numbers(1000, 1), got(1000);
+  const auto middle = numbers(10, 3);
+  std::copy(middle.begin(), middle.end(), expected.begin() + 200);
+  ScratchFile moved = std::move(file);
+  moved.read(0, got).value();
+  EXPECT_EQ(got, expected);
+  got.resize(100);
+  moved.read(5000, got).value();
+  EXPECT_EQ(got, numbers(100, 2));
+  const auto beyond = moved.read(5001, got);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, ErrorCode::io);
+}
+
+TEST(ScratchFileTest, AFolderThatIsNotThere) {
+  const test::TempDir directory;
+  const auto file = ScratchFile::create(directory.path() / "missing");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, ErrorCode::io);
 }
 
 }  // namespace
