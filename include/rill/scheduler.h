@@ -73,7 +73,8 @@ struct SchedulerOptions {
   // Prompts that would miss it go first within their priority, and may take half as much again of a pass.
   std::optional<Duration> ttft_target = std::nullopt;
   Clock clock = steady_now;
-  // What a pass takes. Absent: measured by a few passes in create() if there is a tpot_target, and by every pass from then on.
+  // What a pass takes. Absent: measured by a few passes in create(), and by every pass from then on, where a target or swapping
+  // needs it.
   std::function<Duration(const PassShape&)> cost_model = nullptr;
 };
 
@@ -125,7 +126,8 @@ class RILL_EXPORT Scheduler {
 };
 
 // A Scheduler on a thread of its own: the one type of rill that runs the caller's code (processors, samplers, on_ready) on
-// another thread than the caller's. The thread sleeps while there is nothing to do. Thread-safe.
+// another thread than the caller's. The thread sleeps while there is nothing to do. Where steps fail again and again (a
+// cost_model that throws), every request ends with that error. Thread-safe.
 class RILL_EXPORT BackgroundScheduler {
  public:
   static Result<BackgroundScheduler> create(std::shared_ptr<const Model> model, SchedulerOptions options = {});

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "schedule/engine.h"
+#include "schedule/seconds.h"
 
 namespace rill::schedule {
 
@@ -144,7 +145,7 @@ bool Engine::admit(Sequence& first) {
       queued = book.ledger().queued;
     });
     const std::lock_guard lock(mutex_);
-    metrics_.queue_time.add(std::chrono::duration<double>(queued).count());
+    metrics_.queue_time.add(seconds(queued));
     metrics_.prompt_tokens += sequence.generation->tokens().size();
   };
   start(first);
@@ -162,7 +163,7 @@ bool Engine::resume(Sequence& sequence) {
     const Result<void> read = guarded([&] { return swap_.restore(*sequence.swapped, cache); });
     if (!read && read.error().code == ErrorCode::resource_exhausted) return false;
     if (read) {
-      const double took = std::chrono::duration<double>(now() - before).count();
+      const double took = seconds(now() - before);
       swap_seconds_per_byte_ += (2 * took / static_cast<double>(sequence.swapped->bytes() + 1) - swap_seconds_per_byte_) / 4;
       const auto tokens = sequence.generation->tokens().first(static_cast<std::size_t>(cache.length()));
       sequence.session().adopt({{tokens.begin(), tokens.end()}, {}, {}, std::move(cache)});
@@ -209,7 +210,7 @@ bool Engine::worth_swapping(const Sequence& sequence) const {
   const Duration computing = cost(again);
   if (computing <= Duration::zero()) return true;  // nothing is known of it yet
   const double swapping = swap_seconds_per_byte_ * static_cast<double>(sequence.session().kv_bytes());
-  return swapping < std::chrono::duration<double>(computing).count();
+  return swapping < seconds(computing);
 }
 
 // The pages go; the sampler, the text and the tokens stay.

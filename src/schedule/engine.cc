@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/float_mode.h"
+#include "schedule/seconds.h"
 #include "session/prompt.h"
 
 namespace rill::schedule {
@@ -231,6 +232,7 @@ Result<StepReport> Engine::run_step() {
   items_.clear();
   pass_ = {};
   take_inbox();
+  remove_ended();  // those of a step that failed half-way
   drop_unwanted(waiting_);
   drop_unwanted(running_);
   remove_ended();
@@ -301,7 +303,7 @@ void Engine::count_step(Duration duration) {
   const bool whole = std::all_of(items_.begin(), items_.end(), [](const Item& item) { return item.computed; });
   if (whole && options_.cost_model == nullptr && needs_costs(options_)) cost_model_.observe(pass_, duration);
   ++metrics_.steps;
-  metrics_.step_time.add(std::chrono::duration<double>(duration).count());
+  metrics_.step_time.add(seconds(duration));
   metrics_.batch_size.add(static_cast<double>(batch_));
   if (limited) metrics_.pool_share.add(static_cast<double>(use.used_bytes) / static_cast<double>(use.budget_bytes));
 }
@@ -313,12 +315,26 @@ SchedulerMetrics Engine::metrics() const {
   return metrics;
 }
 
+void Engine::fail_all(const Error& error) noexcept {
+  (void)guarded([&]() -> Result<void> {
+    take_inbox();
+    remove_ended();
+    for (auto* sequences : {&waiting_, &running_}) {
+      for (const SequencePtr& sequence : *sequences) fail(*sequence, error);
+    }
+    remove_ended();
+    signal();
+    return {};
+  });
+}
+
 void Engine::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
   take_inbox();
+  remove_ended();
   for (auto* sequences : {&waiting_, &running_}) {
     for (const SequencePtr& sequence : *sequences) finish(*sequence, FinishReason::cancelled);
   }

@@ -37,6 +37,8 @@ class Engine {
   Result<Ticket> submit(Request request);
   Result<StepReport> step();
   Result<void> run_until_idle();
+  // Ends everything with `error`.
+  void fail_all(const Error& error) noexcept;
   // Ends everything as cancelled, and refuses what comes later.
   void close();
 

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "base/format.h"
+#include "schedule/seconds.h"
 
 namespace rill {
 namespace {
 
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+using schedule::seconds;
 
 // What of the decode phase the tokens' passes say: how many answers shared them, and how much was read for each.
 std::string explain_decode(const Ledger& ledger) {

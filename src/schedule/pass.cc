@@ -3,14 +3,13 @@
 
 #include "base/error.h"
 #include "schedule/engine.h"
+#include "schedule/seconds.h"
 
 namespace rill::schedule {
 namespace {
 
 using session::GenerationState;
 using session::SessionState;
-
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 

@@ -36,8 +36,10 @@ struct BackgroundScheduler::Thread {
   ~Thread() { stop(); }
 
   void run() {
-    for (;;) {
+    for (int failures = 0;;) {
       const auto report = engine->step();
+      failures = report ? 0 : failures + 1;
+      if (failures == kMostFailures) engine->fail_all(report.error());
       std::unique_lock lock(mutex);
       if (stopping) break;
       const auto woken = [this] { return stopping || std::exchange(submitted, false); };
@@ -70,6 +72,7 @@ struct BackgroundScheduler::Thread {
   }
 
   static constexpr std::chrono::milliseconds kPause{1};
+  static constexpr int kMostFailures = 100;  // steps in a row; memory may come back, an option that throws does not change
 
   std::shared_ptr<schedule::Engine> engine;
   std::mutex mutex;

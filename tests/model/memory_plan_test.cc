@@ -7,10 +7,13 @@
 #include "model/loaded_model.h"
 #include "rill/rill.h"
 #include "support/real_models.h"
+#include "support/scripted.h"
 #include "support/tiny_model.h"
 
 namespace rill {
 namespace {
+
+using test::code_of;
 
 constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30, kMost = saturating::kMost;
 
@@ -121,11 +124,6 @@ TEST_P(OfModel, KeysAndValuesAreThoseOfASession) {
       EXPECT_EQ(most, plan.kv_peak);
     }
   }
-}
-
-ErrorCode code_of(const Result<ModelMemory>& memory) {
-  EXPECT_FALSE(memory);
-  return memory ? ErrorCode{} : memory.error().code;
 }
 
 TEST_P(OfModel, WhatCannotBeLoadedCannotBePlanned) {

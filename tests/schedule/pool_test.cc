@@ -8,34 +8,22 @@
 namespace rill {
 namespace {
 
+using test::code_of;
 using test::Digests;
 using test::Job;
 using test::pool_of;
 using test::some_tokens;
+using test::tiny_gemma;
+using test::tiny_llama;
 using test::Submitted;
-
-const std::shared_ptr<const Model>& llama() {
-  static const auto model = test::load_tiny(test::tiny_options("llama"));
-  return model;
-}
-
-const std::shared_ptr<const Model>& gemma() {
-  static const auto model = test::load_tiny(test::tiny_options("gemma3"));
-  return model;
-}
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
 
 TEST(SharedPool, K09PreemptionMakesProgress) {
   const test::TempDir directory;
   const SwapOptions swaps[] = {{}, {.memory_bytes = 1 << 20}, {.file_bytes = 1 << 20, .directory = directory.path()}};
   for (const auto& [sequences, prompt, tokens] : {std::tuple{2u, 40u, 52u}, {4u, 20u, 28u}}) {
     for (const SwapOptions& swap : swaps) {
-      const auto pool = pool_of(llama(), 8);
-      Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
+      const auto pool = pool_of(tiny_llama(), 8);
+      Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool,
                                                        .admission = Admission::overcommit,
                                                        .swap = swap,
                                                        .cost_model = test::dear}).value();
@@ -59,7 +47,7 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
       EXPECT_EQ(scheduler.metrics().swapped_bytes, 0u);
       std::size_t in_ledgers = 0;
       for (const Submitted& one : all) {
-        test::expect_as_alone(llama(), one);
+        test::expect_as_alone(tiny_llama(), one);
         const Ledger ledger = one.ticket.ledger().value();
         in_ledgers += ledger.preemptions;
         EXPECT_EQ(ledger.preempted > Duration::zero(), ledger.preemptions > 0);
@@ -73,8 +61,8 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
 
 TEST(SharedPool, WhatIsCheaperIsDone) {
   for (const bool swapping : {false, true}) {
-    const auto pool = pool_of(llama(), 8);
-    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool,
+    const auto pool = pool_of(tiny_llama(), 8);
+    Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool,
                                                      .admission = Admission::overcommit,
                                                      .swap = {.memory_bytes = 1 << 20},
                                                      .cost_model = swapping ? test::dear : test::cheap}).value();
@@ -87,8 +75,8 @@ TEST(SharedPool, WhatIsCheaperIsDone) {
 }
 
 TEST(SharedPool, TheLastOfTheLowestPriorityGivesItsPages) {
-  const auto pool = pool_of(llama(), 8);
-  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
+  const auto pool = pool_of(tiny_llama(), 8);
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
   std::vector<Submitted> all;
   for (const int priority : {1, 0}) {
     all.push_back(test::submit(scheduler, {.prompt = some_tokens(17, 3), .max_tokens = 50, .priority = priority}));
@@ -96,12 +84,12 @@ TEST(SharedPool, TheLastOfTheLowestPriorityGivesItsPages) {
   scheduler.run_until_idle().value();
   EXPECT_EQ(all[0].ticket.ledger().value().preemptions, 0u);
   EXPECT_GT(all[1].ticket.ledger().value().preemptions, 0u);
-  for (const Submitted& one : all) test::expect_as_alone(llama(), one);
+  for (const Submitted& one : all) test::expect_as_alone(tiny_llama(), one);
 }
 
 TEST(SharedPool, AHigherPriorityNeedNotWait) {
-  const auto pool = pool_of(llama(), 8);
-  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
+  const auto pool = pool_of(tiny_llama(), 8);
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool, .admission = Admission::overcommit}).value();
   Submitted low = test::submit(scheduler, {.prompt = some_tokens(80), .max_tokens = 10});
   for (int step = 0; step < 3; ++step) scheduler.step().value();
   Submitted high = test::submit(scheduler, {.prompt = some_tokens(60, 2), .max_tokens = 10, .priority = 1});
@@ -110,13 +98,13 @@ TEST(SharedPool, AHigherPriorityNeedNotWait) {
   EXPECT_EQ(report.generated, 1u);
   scheduler.run_until_idle().value();
   EXPECT_EQ(high.ticket.ledger().value().preemptions, 0u);
-  for (const Submitted* one : {&low, &high}) test::expect_as_alone(llama(), *one);
+  for (const Submitted* one : {&low, &high}) test::expect_as_alone(tiny_llama(), *one);
   test::expect_empty(*pool);
 }
 
 TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
-  const auto pool = pool_of(llama(), 8);
-  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool}).value();
+  const auto pool = pool_of(tiny_llama(), 8);
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool}).value();
   std::vector<Submitted> all;
   for (unsigned i = 0; i < 5; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
   std::size_t most_running = 0;
@@ -128,13 +116,13 @@ TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
     if (report.idle()) break;
   }
   EXPECT_EQ(most_running, 2u);  // 3 pages and one to spare each
-  for (const Submitted& one : all) test::expect_as_alone(llama(), one);
+  for (const Submitted& one : all) test::expect_as_alone(tiny_llama(), one);
   test::expect_empty(*pool);
 }
 
 TEST(SharedPool, AsManyAtATimeAsThePlannerGuarantees) {
-  EXPECT_EQ(Scheduler::create(llama()).value().options().max_sequences, 32u);
-  for (const auto& model : {llama(), gemma()}) {
+  EXPECT_EQ(Scheduler::create(tiny_llama()).value().options().max_sequences, 32u);
+  for (const auto& model : {tiny_llama(), tiny_gemma()}) {
     for (const std::size_t sequences : {1, 12, 40}) {
       const MemoryNeeds needs{.context_tokens = 100, .sequences = sequences, .prefill_chunk = 24, .sessions = false};
       SchedulerOptions options{.context_tokens = 100, .prefill_chunk = 24};
@@ -148,8 +136,8 @@ TEST(SharedPool, AsManyAtATimeAsThePlannerGuarantees) {
 
 TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
   for (const Admission admission : {Admission::guaranteed, Admission::overcommit}) {
-    const auto pool = pool_of(llama(), 8);
-    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = admission}).value();
+    const auto pool = pool_of(tiny_llama(), 8);
+    Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool, .admission = admission}).value();
     GenerateOptions options{.max_tokens = 40};
     const auto refused = scheduler.submit({.prompt = some_tokens(90), .options = options});
     ASSERT_EQ(code_of(refused), ErrorCode::resource_exhausted);
@@ -169,35 +157,35 @@ TEST(SharedPool, CompletionsNeedTheirPromptOnce) {
     return scheduler.submit({.prompt = job.prompt, .options = job.options(digests), .completions = 3});
   };
   // 5 pages and one to spare; two more answers with 1 page and one to spare each.
-  Scheduler small = Scheduler::create(llama(), {.kv_pool = pool_of(llama(), 9)}).value();
+  Scheduler small = Scheduler::create(tiny_llama(), {.kv_pool = pool_of(tiny_llama(), 9)}).value();
   EXPECT_EQ(code_of(submit(small)), ErrorCode::resource_exhausted);
-  const auto pool = pool_of(llama(), 10);
-  Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool}).value();
+  const auto pool = pool_of(tiny_llama(), 10);
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool}).value();
   Ticket ticket = submit(scheduler).value();
   scheduler.run_until_idle().value();
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(ticket.result(i).value().tokens, test::alone(llama(), job, i).tokens);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(ticket.result(i).value().tokens, test::alone(tiny_llama(), job, i).tokens);
   test::expect_empty(*pool);
 }
 
 TEST(SharedPool, PagesHeldByOthersAreWaitedFor) {
-  const auto pool = pool_of(llama(), 8);
-  std::optional<Session> holder = Session::create(llama(), {.kv_pool = pool}).value();
+  const auto pool = pool_of(tiny_llama(), 8);
+  std::optional<Session> holder = Session::create(tiny_llama(), {.kv_pool = pool}).value();
   holder->feed(some_tokens(100)).value();
   for (const Admission admission : {Admission::guaranteed, Admission::overcommit}) {
-    Scheduler scheduler = Scheduler::create(llama(), {.kv_pool = pool, .admission = admission}).value();
+    Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool, .admission = admission}).value();
     Submitted one = test::submit(scheduler, {.prompt = some_tokens(40), .max_tokens = 10});
     EXPECT_EQ(code_of(scheduler.run_until_idle()), ErrorCode::resource_exhausted);
     EXPECT_FALSE(one.ticket.finished());
     holder.reset();
     scheduler.run_until_idle().value();
-    test::expect_as_alone(llama(), one);
-    holder = Session::create(llama(), {.kv_pool = pool}).value();
+    test::expect_as_alone(tiny_llama(), one);
+    holder = Session::create(tiny_llama(), {.kv_pool = pool}).value();
     holder->feed(some_tokens(100)).value();
   }
 }
 
 TEST(SharedPool, PrefixesAreSharedWithinADomain) {
-  for (const auto& model : {llama(), gemma()}) {
+  for (const auto& model : {tiny_llama(), tiny_gemma()}) {
     const auto cache = PrefixCache::create(pool_of(model, 300)).value();
     Scheduler scheduler = Scheduler::create(model, {.prefix_cache = cache, .prefill_chunk = 32}).value();
     const Job job{.prompt = some_tokens(100), .max_tokens = 6, .seed = 3};
@@ -235,9 +223,9 @@ std::vector<Token> behind(std::vector<Token> prefix, std::size_t count, unsigned
 // Each answer needs 6 pages and one to spare. Behind one that runs, 4 of them are there already.
 TEST(SharedPool, APrefixThatOthersHoldIsPromisedOnce) {
   for (const auto& [pages, domain, together] : {std::tuple{13u, "a", 3u}, {12u, "a", 2u}, {13u, "b", 1u}, {13u, "", 1u}}) {
-    const auto cache = PrefixCache::create(pool_of(llama(), pages)).value();
+    const auto cache = PrefixCache::create(pool_of(tiny_llama(), pages)).value();
     const KvPool& pool = *cache->pool();
-    Scheduler scheduler = Scheduler::create(llama(), {.prefix_cache = cache}).value();
+    Scheduler scheduler = Scheduler::create(tiny_llama(), {.prefix_cache = cache}).value();
     std::vector<Submitted> all;
     all.push_back(test::submit(scheduler, {.prompt = behind(some_tokens(64), 5, 1), .max_tokens = 20}, "a"));
     EXPECT_EQ(scheduler.step().value().running, 1u);
@@ -253,7 +241,7 @@ TEST(SharedPool, APrefixThatOthersHoldIsPromisedOnce) {
       EXPECT_LE(pool.use().used_bytes + pool.use().reserved_bytes, pool.use().budget_bytes);
       if (report.idle()) break;
     }
-    for (const Submitted& one : all) test::expect_as_alone(llama(), one);
+    for (const Submitted& one : all) test::expect_as_alone(tiny_llama(), one);
     for (const std::string& name : cache->domains()) cache->drop(name);
     test::expect_empty(pool);
   }
@@ -261,8 +249,8 @@ TEST(SharedPool, APrefixThatOthersHoldIsPromisedOnce) {
 
 // One that drops its oldest tokens replaces what it shares: it is promised pages of its own.
 TEST(SharedPool, WhoDropsTheOldestIsPromisedAll) {
-  const auto cache = PrefixCache::create(pool_of(llama(), 14)).value();
-  Scheduler scheduler = Scheduler::create(llama(), {.context_tokens = 96, .prefix_cache = cache}).value();
+  const auto cache = PrefixCache::create(pool_of(tiny_llama(), 14)).value();
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.context_tokens = 96, .prefix_cache = cache}).value();
   const Submitted holder = test::submit(scheduler, {.prompt = behind(some_tokens(64), 5, 1), .max_tokens = 27}, "a");
   scheduler.step().value();
   const Job job{.prompt = behind(some_tokens(64), 25, 2), .max_tokens = 60};
@@ -276,20 +264,20 @@ TEST(SharedPool, WhoDropsTheOldestIsPromisedAll) {
   scheduler.run_until_idle().value();
   EXPECT_EQ(scheduler.metrics().preemptions, 0u);
   EXPECT_EQ(dropping.ledger().value().reused_tokens, 64u);
-  Session session = Session::create(llama(), {.context_tokens = 96}).value();
+  Session session = Session::create(tiny_llama(), {.context_tokens = 96}).value();
   const auto alone_digests = std::make_shared<Digests>();
   options = job.options(alone_digests);
   options.context_policy = ContextPolicy::drop_oldest;
   EXPECT_EQ(dropping.result().value().tokens, session.generate(job.prompt, options).value().finish().value().tokens);
   EXPECT_EQ(*digests, *alone_digests);
-  for (const Submitted* one : {&holder, &third}) test::expect_as_alone(llama(), *one);
+  for (const Submitted* one : {&holder, &third}) test::expect_as_alone(tiny_llama(), *one);
 }
 
 TEST(SharedPool, RandomMixesHaveTheBitsOfEachAlone) {
-  for (const auto& model : {llama(), gemma()}) {
+  for (const auto& model : {tiny_llama(), tiny_gemma()}) {
     std::uint64_t preemptions = 0, swaps = 0;
     for (unsigned seed = 0; seed < 40; ++seed) {
-      const SchedulerMetrics metrics = test::run_mix(model, seed, model == gemma() ? 50 : 9);
+      const SchedulerMetrics metrics = test::run_mix(model, seed, model == tiny_gemma() ? 50 : 9);
       preemptions += metrics.preemptions;
       swaps += metrics.swaps;
     }

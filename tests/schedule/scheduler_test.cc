@@ -15,26 +15,14 @@ namespace rill {
 namespace {
 
 using namespace std::chrono_literals;
+using test::code_of;
 using test::Digests;
 using test::Job;
 using test::some_tokens;
+using test::tiny_gemma;
+using test::tiny_llama;
 
-const std::shared_ptr<const Model>& llama() {
-  static const auto model = test::load_tiny(test::tiny_options("llama"));
-  return model;
-}
-
-const std::shared_ptr<const Model>& gemma() {
-  static const auto model = test::load_tiny(test::tiny_options("gemma3"));
-  return model;
-}
-
-Scheduler make(SchedulerOptions options = {}) { return Scheduler::create(llama(), std::move(options)).value(); }
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  return result ? throw std::runtime_error("no error") : result.error().code;
-}
+Scheduler make(SchedulerOptions options = {}) { return Scheduler::create(tiny_llama(), std::move(options)).value(); }
 
 GenerateOptions sampled(std::size_t max_tokens, std::uint64_t seed = 1) {
   GenerateOptions options{.max_tokens = max_tokens};
@@ -44,7 +32,7 @@ GenerateOptions sampled(std::size_t max_tokens, std::uint64_t seed = 1) {
 }
 
 GenerationResult alone(std::vector<Token> prompt, GenerateOptions options) {
-  Session session = Session::create(llama()).value();
+  Session session = Session::create(tiny_llama()).value();
   return session.generate(prompt, std::move(options)).value().finish().value();
 }
 
@@ -101,8 +89,8 @@ void run_mix(const std::shared_ptr<const Model>& model, unsigned seed) {
 }
 
 TEST(Scheduler, RandomMixesHaveTheBitsOfEachAlone) {
-  for (unsigned seed = 0; seed < 25; ++seed) run_mix(llama(), seed);
-  for (unsigned seed = 100; seed < 115; ++seed) run_mix(gemma(), seed);
+  for (unsigned seed = 0; seed < 25; ++seed) run_mix(tiny_llama(), seed);
+  for (unsigned seed = 100; seed < 115; ++seed) run_mix(tiny_gemma(), seed);
 }
 
 TEST(Scheduler, OnTwoThreadsToo) {
@@ -111,7 +99,7 @@ TEST(Scheduler, OnTwoThreadsToo) {
 }
 
 TEST(Scheduler, CompletionsOfOnePrefill) {
-  for (const auto& model : {llama(), gemma()}) {
+  for (const auto& model : {tiny_llama(), tiny_gemma()}) {
     Scheduler scheduler = Scheduler::create(model, {.max_sequences = 6, .prefill_chunk = 32}).value();
     Job job{.prompt = some_tokens(75), .max_tokens = 12, .seed = 5};
     const auto digests = std::make_shared<Digests>();
@@ -141,13 +129,13 @@ TEST(Scheduler, TextAndSamplingOptions) {
   Ticket ticket = scheduler.submit({.prompt = std::string("the rain"), .options = options}).value();
   EXPECT_EQ(code_of(ticket.result()), ErrorCode::busy);
   scheduler.run_until_idle().value();
-  Session session = Session::create(llama()).value();
+  Session session = Session::create(tiny_llama()).value();
   EXPECT_EQ(ticket.result().value().tokens, session.generate("the rain", options).value().finish().value().tokens);
 
   const std::vector<Message> messages = {{"system", "be brief"}, {"user", "the rain"}};
   ticket = scheduler.submit({.prompt = messages, .options = options}).value();
   scheduler.run_until_idle().value();
-  Conversation conversation = Conversation::create(Session::create(llama()).value()).value();
+  Conversation conversation = Conversation::create(Session::create(tiny_llama()).value()).value();
   conversation.add(messages[0]);
   conversation.add(messages[1]);
   EXPECT_EQ(ticket.result().value().tokens, conversation.respond(options).value().finish().value().tokens);
@@ -163,11 +151,11 @@ TEST(Scheduler, AFullWindowStopsOrDropsTheOldest) {
   Ticket stopped = scheduler.submit({.prompt = some_tokens(20), .options = options(ContextPolicy::stop)}).value();
   Ticket dropped = scheduler.submit({.prompt = some_tokens(50), .options = options(ContextPolicy::drop_oldest), .completions = 2}).value();
   scheduler.run_until_idle().value();
-  Session session = Session::create(llama(), {.context_tokens = 32}).value();
+  Session session = Session::create(tiny_llama(), {.context_tokens = 32}).value();
   auto expected = session.generate(some_tokens(20), options(ContextPolicy::stop)).value().finish().value();
   EXPECT_EQ(stopped.result().value().finish_reason, FinishReason::context_full);
   EXPECT_EQ(stopped.result().value().tokens, expected.tokens);
-  session = Session::create(llama(), {.context_tokens = 32}).value();
+  session = Session::create(tiny_llama(), {.context_tokens = 32}).value();
   expected = session.generate(some_tokens(50), options(ContextPolicy::drop_oldest)).value().finish().value();
   EXPECT_EQ(dropped.result(0).value().tokens, expected.tokens);
   EXPECT_EQ(dropped.result(1).value().tokens.size(), 60u);
@@ -176,7 +164,7 @@ TEST(Scheduler, AFullWindowStopsOrDropsTheOldest) {
 TEST(Scheduler, A08BadRequestsAreRefused) {
   Scheduler scheduler = make({.context_tokens = 64});
   const auto refused = [&](Request request) { return code_of(scheduler.submit(std::move(request))); };
-  const Token vocabulary = static_cast<Token>(llama()->info().vocabulary_size);
+  const Token vocabulary = static_cast<Token>(tiny_llama()->info().vocabulary_size);
   for (const Token token : {Token{-1}, vocabulary, std::numeric_limits<Token>::max()}) {
     EXPECT_EQ(refused({.prompt = std::vector<Token>{1, token}}), ErrorCode::invalid_argument);
   }
@@ -185,7 +173,7 @@ TEST(Scheduler, A08BadRequestsAreRefused) {
   EXPECT_EQ(refused({.prompt = some_tokens(3), .options = sampled(3), .completions = 33}), ErrorCode::invalid_argument);
   EXPECT_EQ(refused({.prompt = some_tokens(3), .options = sampled(3), .deadline = -1ns}), ErrorCode::invalid_argument);
   EXPECT_EQ(refused({.prompt = some_tokens(3), .options = {.stop_strings = {""}}}), ErrorCode::invalid_argument);
-  Session draft = Session::create(llama()).value();
+  Session draft = Session::create(tiny_llama()).value();
   GenerateOptions drafted = sampled(3);
   drafted.speculation.draft_session = &draft;
   EXPECT_EQ(refused({.prompt = some_tokens(3), .options = drafted}), ErrorCode::invalid_argument);
@@ -197,13 +185,13 @@ TEST(Scheduler, A08BadRequestsAreRefused) {
   EXPECT_TRUE(scheduler.step().value().idle());
 
   EXPECT_EQ(code_of(Scheduler::create(nullptr)), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.context_tokens = 1 << 20})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_sequences = 1025})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.context_tokens = 1 << 20})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.max_sequences = 1025})), ErrorCode::invalid_argument);
   const SwapOptions swap{.memory_bytes = ~std::uint64_t{0}, .file_bytes = 1};  // 0 if they are added up
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.swap = swap})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.max_queue = 0})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.prefill_chunk = 1})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(Scheduler::create(llama(), {.tpot_target = 0ms})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.swap = swap})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.max_queue = 0})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.prefill_chunk = 1})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), {.tpot_target = 0ms})), ErrorCode::invalid_argument);
 }
 
 TEST(Scheduler, TheQueueIsBounded) {
@@ -302,7 +290,7 @@ TEST(Scheduler, LedgersAddUpToTheClock) {
       EXPECT_EQ(ledger.tokens.size(), timings.token_times.size());
       EXPECT_EQ(ledger.prompt_tokens, 10 + 13 * i);
       EXPECT_EQ(ledger.prefilled_tokens + ledger.reused_tokens, ledger.prompt_tokens);
-      EXPECT_GT(ledger.tokens[0].bytes_read, llama()->info().weight_bytes);
+      EXPECT_GT(ledger.tokens[0].bytes_read, tiny_llama()->info().weight_bytes);
       EXPECT_GT(ledger.queued, 0us);
     }
   }
@@ -470,7 +458,7 @@ TEST(Scheduler, ASignalIsLetGoWhenItsRequestHasEnded) {
 TEST(Scheduler, A03ACancelEndsALongPromptWithinALayer) {
   for (const std::size_t length : {200, 1}) {
     const bool breaks_off = length > 1;
-    Scheduler scheduler = Scheduler::create(gemma(), {.prefill_chunk = 64}).value();
+    Scheduler scheduler = Scheduler::create(tiny_gemma(), {.prefill_chunk = 64}).value();
     std::vector<Job> jobs;
     std::vector<std::shared_ptr<Digests>> digests;
     std::vector<Ticket> others;
@@ -512,7 +500,7 @@ TEST(Scheduler, A03ACancelEndsALongPromptWithinALayer) {
     scheduler.run_until_idle().value();
     for (unsigned i = 0; i < 2; ++i) {
       const GenerationResult result = others[i].result().value();
-      EXPECT_EQ((test::Outcome{result.tokens, result.text, *digests[i]}), test::alone(gemma(), jobs[i])) << i;
+      EXPECT_EQ((test::Outcome{result.tokens, result.text, *digests[i]}), test::alone(tiny_gemma(), jobs[i])) << i;
     }
   }
 }
@@ -605,8 +593,40 @@ TEST(BackgroundScheduler, ManyThreadsShareOne) {
   EXPECT_EQ(scheduler.metrics().finished, 24u);
 }
 
+TEST(BackgroundScheduler, StepsThatFailEndTheRequests) {
+  BackgroundScheduler scheduler =
+      BackgroundScheduler::create(tiny_llama(), {.tpot_target = 1ms, .ttft_target = 1ms, .cost_model = [](const PassShape&) -> Duration {
+                                    throw std::runtime_error("no idea");
+                                  }}).value();
+  Ticket ticket = scheduler.submit({.prompt = some_tokens(5), .options = sampled(5)}).value();
+  ticket.wait();
+  ASSERT_TRUE(ticket.finished());
+  EXPECT_EQ(code_of(ticket.result()), ErrorCode::callback_failed);
+}
+
+// Whoever ended in a step that failed later is not ended again.
+TEST(Scheduler, AStepThatFailsHalfWayLeavesNothingTwice) {
+  bool throws = false;
+  Scheduler scheduler = make({.context_tokens = 64, .tpot_target = 1s, .ttft_target = 1s, .cost_model = [&](const PassShape&) -> Duration {
+                                if (throws) throw std::runtime_error("no idea");
+                                return 1us;
+                              }});
+  GenerateOptions to_the_end = sampled(1000);
+  to_the_end.context_policy = ContextPolicy::stop;
+  Ticket full = scheduler.submit({.prompt = some_tokens(63), .options = std::move(to_the_end)}).value();
+  while (full.ledger().value().tokens.size() < 2) ASSERT_TRUE(scheduler.step());
+  Ticket other = scheduler.submit({.prompt = some_tokens(5), .options = sampled(5)}).value();
+  throws = true;
+  EXPECT_EQ(code_of(scheduler.step()), ErrorCode::callback_failed);
+  full.cancel();
+  throws = false;
+  ASSERT_TRUE(scheduler.run_until_idle());
+  EXPECT_EQ(full.result().value().finish_reason, FinishReason::context_full);
+  EXPECT_EQ(other.result().value().tokens.size(), 5u);
+}
+
 TEST(BackgroundScheduler, StopsWithWorkLeft) {
-  BackgroundScheduler scheduler = BackgroundScheduler::create(llama()).value();
+  BackgroundScheduler scheduler = BackgroundScheduler::create(tiny_llama()).value();
   std::atomic<int> signals{0};
   Ticket ticket = scheduler.submit({.prompt = some_tokens(5), .options = sampled(500)}).value();
   ticket.on_ready([&] { ++signals; });

@@ -13,6 +13,15 @@
 
 namespace rill::test {
 
+inline const std::shared_ptr<const Model>& tiny_llama() {
+  static const auto model = load_tiny(tiny_options("llama"));
+  return model;
+}
+inline const std::shared_ptr<const Model>& tiny_gemma() {
+  static const auto model = load_tiny(tiny_options("gemma3"));
+  return model;
+}
+
 using Digests = std::vector<std::uint64_t>;
 
 // Notes a digest of all logits of each sample.
