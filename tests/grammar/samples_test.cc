@@ -1,7 +1,6 @@
-// The sample grammars of llama.cpp, unchanged, where RILL_GBNF_DIR has them: the folder grammars/ of its source.
+// The sample grammars of llama.cpp, unchanged, as scripts/fetch-models brings them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "rill/grammar.h"
+#include "support/real_models.h"
 
 namespace rill {
 namespace {
@@ -19,8 +19,7 @@ struct Sample {
 };
 
 TEST(GbnfSamples, ParseUnchangedAndMeanTheSame) {
-  const char* folder = std::getenv("RILL_GBNF_DIR");
-  if (folder == nullptr) GTEST_SKIP() << "RILL_GBNF_DIR does not name the folder of llama.cpp's sample grammars";
+  RILL_REQUIRE_MODEL(folder, "grammars");
   const std::map<std::string, Sample> samples = {
       {"arithmetic.gbnf", {{"1 +2*x =3\n", "(a)=b\n1=2\n"}, {"1+=2\n", "1=2", "1 = \n"}}},
       {"c.gbnf",

@@ -1,4 +1,4 @@
-// The real models that scripts/fetch-models downloads.
+// The real models, and what else scripts/fetch-models downloads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ inline bool models_required() {
 
 }  // namespace rill::test
 
-// RILL_REQUIRE_MODEL(path, "name.gguf"): declares `path`, or ends the test, skipped or failed.
-#define RILL_REQUIRE_MODEL(path, name)                                                              \
-  const std::filesystem::path path = ::rill::test::real_model(name);                                \
-  if (!std::filesystem::exists(path)) {                                                             \
-    if (::rill::test::models_required()) FAIL() << path << " is missing; run scripts/fetch-models"; \
-    GTEST_SKIP() << path << " is missing; run scripts/fetch-models";                                \
+// RILL_REQUIRE_MODEL(file, "name.gguf"): declares `file`, its path, or ends the test, skipped or failed.
+#define RILL_REQUIRE_MODEL(file, name)                                                              \
+  const std::filesystem::path file = ::rill::test::real_model(name);                                \
+  if (!std::filesystem::exists(file)) {                                                             \
+    if (::rill::test::models_required()) FAIL() << file << " is missing; run scripts/fetch-models"; \
+    GTEST_SKIP() << file << " is missing; run scripts/fetch-models";                                \
   }
