@@ -92,12 +92,18 @@ Error PagePool::exhausted(std::size_t pages) const {
 }
 
 // How much of the budget the page takes. Mostly all holders keep it until they end, so that one charge serves them. But a page
-// of a window each drops when it has moved on, and one that is not full each but the last copies to go on: then it needs
-// another. To those who were promised their pages such a page counts as their own.
+// of a window each drops when it has moved on, and one that it shares in part each copies to go on: then it needs another. To
+// each who was promised pages such a page counts as his own. The others pay for one beside a promised holder, who may
+// have filled only a part of it himself, and then be the one who copies it.
 std::size_t PagePool::charges(const Page& page) const noexcept {
-  const std::uint32_t holders = page.references.load(std::memory_order_relaxed) - page.cached;
-  if (groups_[page.group].window == 0 && !page.apart) return holders > 0 ? 1 : 0;
-  return page.promised + (holders > page.promised ? 1 : 0);
+  const bool lasting = page.lasting[0] + page.lasting[1] > 0;
+  const bool others = page.passing[0] > 0 && (page.lasting[1] > 0 || !lasting);
+  return page.passing[1] + (lasting ? 1 : 0) + (others ? 1 : 0);
+}
+
+std::uint32_t& PagePool::holders(Page& page, const Reservation& reservation, const Page* partial) const noexcept {
+  auto& by_promise = groups_[page.group].window != 0 || &page == partial ? page.passing : page.lasting;
+  return by_promise[reservation.promises() ? 1 : 0];
 }
 
 Result<void> PagePool::charge(std::size_t pages, Reservation& reservation) {
@@ -141,42 +147,47 @@ Result<Page*> PagePool::acquire(std::size_t group, const Page* after, Reservatio
   }
   Page& page = **taken;
   page.group = static_cast<std::uint32_t>(group);
-  add_reference(page, Holder::sequence, reservation);
+  add_reference(page, Holder::sequence, reservation, nullptr);
   return &page;
 }
 
 Result<void> PagePool::retain(std::span<Page* const> pages, Holder holder, Reservation& reservation,
-                              bool last_is_partial) {
+                              const Page* partial) {
   const std::lock_guard lock(mutex_);
   std::size_t added = 0;
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (pages[i] == nullptr) continue;
-    Page& page = *pages[i];
-    added -= charges(page);
-    if (!page.shared()) page.apart = last_is_partial && i + 1 == pages.size();
-    add_reference(page, holder, reservation);
-    added += charges(page);
+  for (Page* const page : pages) {
+    if (page == nullptr) continue;
+    added -= charges(*page);
+    add_reference(*page, holder, reservation, partial);
+    added += charges(*page);
   }
   auto charged = charge(added, reservation);
   if (!charged) {
     for (Page* const page : pages) {
-      if (page != nullptr) drop_reference(*page, holder, reservation);
+      if (page != nullptr) drop_reference(*page, holder, reservation, partial);
     }
   }
   return charged;
 }
 
-void PagePool::release(std::span<Page* const> pages, Holder holder, Reservation& reservation) noexcept {
+void PagePool::release(std::span<Page* const> pages, Holder holder, Reservation& reservation,
+                       const Page* partial) noexcept {
   const std::lock_guard lock(mutex_);
   for (Page* const page : pages) {
     if (page == nullptr) continue;
     const std::size_t before = charges(*page);
-    drop_reference(*page, holder, reservation);
+    drop_reference(*page, holder, reservation, partial);
     discharge(before - charges(*page), reservation);
   }
 }
 
-void PagePool::add_reference(Page& page, Holder holder, const Reservation& reservation) noexcept {
+void PagePool::keep(Page& partial, const Reservation& reservation) noexcept {
+  const std::lock_guard lock(mutex_);
+  --holders(partial, reservation, &partial);
+  ++holders(partial, reservation, nullptr);
+}
+
+void PagePool::add_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept {
   const std::uint32_t references = page.references.fetch_add(1, std::memory_order_relaxed);
   if (holder == Holder::cache) {
     ++page.cached;
@@ -186,16 +197,16 @@ void PagePool::add_reference(Page& page, Holder holder, const Reservation& reser
     ++used_;
     if (page.cached > 0) --cached_;
   }
-  if (reservation.promises()) ++page.promised;
+  ++holders(page, reservation, partial);
 }
 
-void PagePool::drop_reference(Page& page, Holder holder, const Reservation& reservation) noexcept {
+void PagePool::drop_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept {
   const std::uint32_t references = page.references.fetch_sub(1, std::memory_order_acq_rel) - 1;
   if (holder == Holder::cache) {
     ++given_up_;
     if (--page.cached == 0 && references == 0) --cached_;
   } else {
-    if (reservation.promises()) --page.promised;
+    --holders(page, reservation, partial);
     if (references == page.cached) {
       --used_;
       if (page.cached > 0) ++cached_;
@@ -209,7 +220,7 @@ void PagePool::drop_reference(Page& page, Holder holder, const Reservation& rese
 std::size_t PagePool::count_in_use(std::span<Page* const> pages) const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](const Page* page) {
-    return page != nullptr && !page->apart && page->references.load(std::memory_order_relaxed) > page->cached;
+    return page != nullptr && (page->lasting[1] > 0 || (page->lasting[0] > 0 && page->passing[0] == 0));
   }));
 }
 

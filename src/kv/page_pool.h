@@ -33,9 +33,9 @@ struct Page {
   std::uint32_t slot = 0;     // in the run
   std::uint32_t group = 0;    // for which it was acquired
   std::atomic<std::uint32_t> references{0};  // all of them; changes under the pool's lock
-  std::uint32_t cached = 0;    // those of caches
-  std::uint32_t promised = 0;  // those of sequences with a reservation
-  bool apart = false;          // each of its holders needs a page of its own in the end: PagePool::charges
+  std::uint32_t cached = 0;          // those of caches
+  std::uint32_t lasting[2] = {0, 0};  // of sequences [with a reservation] that keep it until they end
+  std::uint32_t passing[2] = {0, 0};  // of those who will need another in its place: PagePool::charges
 
   // What the other holders did with the page has happened before, if this is false.
   bool shared() const noexcept { return references.load(std::memory_order_acquire) > 1; }
@@ -121,12 +121,14 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   // A page with one reference, its bytes unspecified, if possible behind `after`, which the caller holds. Drawn from the
   // reservation, and else from what is available. resource_exhausted: there is none.
   Result<Page*> acquire(std::size_t group, const Page* after, Reservation& reservation);
-  // Adds or drops a reference to each; null pages are skipped. The reservation is the sequence's own. `last_is_partial`:
-  // who writes next to the last page copies it first. retain fails (resource_exhausted) only where it puts pages into use
-  // that only caches hold, or where it shares pages of a window, or a partial one, with a sequence that has a reservation; it
-  // changes nothing then.
-  Result<void> retain(std::span<Page* const> pages, Holder holder, Reservation& reservation, bool last_is_partial = false);
-  void release(std::span<Page* const> pages, Holder holder, Reservation& reservation) noexcept;
+  // Adds or drops a reference to each; null pages are skipped. The reservation is the sequence's own. `partial`: that of
+  // the pages which it holds in part, and copies before it writes there. retain fails (resource_exhausted) only where it puts
+  // pages into use that only caches hold, or where it shares pages of a window, or a partial one, with a sequence that has a
+  // reservation; it changes nothing then.
+  Result<void> retain(std::span<Page* const> pages, Holder holder, Reservation& reservation, const Page* partial = nullptr);
+  void release(std::span<Page* const> pages, Holder holder, Reservation& reservation, const Page* partial = nullptr) noexcept;
+  // Who retained a partial page and is its only holder now goes on in it: it is like one that he acquired.
+  void keep(Page& partial, const Reservation& reservation) noexcept;
   std::size_t count_in_use(std::span<Page* const> pages) const;  // those for which one more sequence is not charged
   // Copies the bytes of one page to another.
   void copy(const Page& from, Page& to) const noexcept;
@@ -150,8 +152,9 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   std::size_t charges(const Page& page) const noexcept;
   Result<void> charge(std::size_t pages, Reservation& reservation);
   void discharge(std::size_t pages, Reservation& reservation) noexcept;
-  void add_reference(Page& page, Holder holder, const Reservation& reservation) noexcept;
-  void drop_reference(Page& page, Holder holder, const Reservation& reservation) noexcept;
+  std::uint32_t& holders(Page& page, const Reservation& reservation, const Page* partial) const noexcept;
+  void add_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept;
+  void drop_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept;
   Result<Page*> take_free(const Page* after);
   Page* take_from(std::size_t run, std::size_t first_slot) noexcept;
   Result<void> add_slab();

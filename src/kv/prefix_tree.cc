@@ -268,7 +268,7 @@ void PrefixTree::hold(Domain& domain, Node& node, const SequenceCache& cache, st
     Page* const filled = cache.pages(group)[page];
     if (filled == nullptr || node.held[group].tokens >= tokens) continue;
     // Never fails for a cache.
-    static_cast<void>(pool_->retain({&filled, 1}, Holder::cache, none_, tokens < kTokensPerPage));
+    static_cast<void>(pool_->retain({&filled, 1}, Holder::cache, none_));
     release(domain, node, group);
     node.held[group] = {filled, tokens};
     domain.statistics.bytes += pool_->page_bytes();

@@ -58,8 +58,8 @@ SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
 
 SequenceCache::~SequenceCache() {
   for (Table& table : tables_) {
-    release({&table.replaced, 1});
-    release(table.pages);
+    release(table, {&table.replaced, 1});
+    release(table, table.pages);
   }
 }
 
@@ -78,7 +78,10 @@ Result<void> SequenceCache::add_pages(std::size_t group, std::size_t count) {
   if (count > table.bases.capacity()) table.bases.reserve(std::max(count, 2 * table.bases.capacity()));
 
   const auto last = static_cast<std::size_t>(length_ / kTokensPerPage);
-  if (length_ % kTokensPerPage != 0 && count > last && table.replaced == nullptr && table.pages[last]->shared()) {
+  const bool goes_on = length_ % kTokensPerPage != 0 && count > last && table.replaced == nullptr;
+  if (goes_on && !table.pages[last]->shared()) {
+    if (table.partial != nullptr) pool_->keep(*std::exchange(table.partial, nullptr), reservation_);
+  } else if (goes_on) {
     RILL_ASSIGN(Page* const copy, acquire(group, table.pages[last]));
     pool_->copy(*table.pages[last], *copy);
     table.replaced = std::exchange(table.pages[last], copy);
@@ -92,9 +95,14 @@ Result<void> SequenceCache::add_pages(std::size_t group, std::size_t count) {
   return {};
 }
 
+void SequenceCache::release(Table& table, std::span<Page* const> pages) noexcept {
+  pool_->release(pages, holder_, reservation_, table.partial);
+  if (std::find(pages.begin(), pages.end(), table.partial) != pages.end()) table.partial = nullptr;
+}
+
 void SequenceCache::drop_pages(Table& table, std::size_t begin, std::size_t end) noexcept {
   if (begin >= end) return;
-  release(std::span(table.pages).subspan(begin, end - begin));
+  release(table, std::span(table.pages).subspan(begin, end - begin));
   for (std::size_t index = begin; index < end; ++index) {
     table.pages[index] = nullptr;
     table.bases[index] = nullptr;
@@ -103,7 +111,7 @@ void SequenceCache::drop_pages(Table& table, std::size_t begin, std::size_t end)
 
 void SequenceCache::drop_pages_from(Table& table, std::size_t count) noexcept {
   if (count >= table.pages.size()) return;
-  release(std::span(table.pages).subspan(count));
+  release(table, std::span(table.pages).subspan(count));
   table.pages.resize(count);
   table.bases.resize(count);
 }
@@ -127,7 +135,7 @@ void SequenceCache::release_passed(std::uint64_t position) noexcept {
 void SequenceCache::commit(std::uint64_t length, std::uint64_t ahead) noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     Table& table = tables_[group];
-    if (Page* const original = std::exchange(table.replaced, nullptr)) release({&original, 1});
+    if (Page* const original = std::exchange(table.replaced, nullptr)) release(table, {&original, 1});
     drop_pages_from(table, pages_for(std::max(length, ahead)));
     const std::size_t end = std::min(first_kept_page(group, length), table.pages.size());
     drop_pages(table, table.first_held, end);
@@ -203,7 +211,9 @@ Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder
       const auto held = std::span(from.pages).first(pages);
       to.pages.reserve(pages);
       to.bases.assign(from.bases.begin(), from.bases.begin() + static_cast<std::ptrdiff_t>(pages));
-      RILL_TRY(pool_->retain(held, holder, other.reservation_, length % kTokensPerPage != 0));
+      Page* const partial = length % kTokensPerPage != 0 ? held.back() : nullptr;
+      RILL_TRY(pool_->retain(held, holder, other.reservation_, partial));
+      to.partial = partial;
       to.pages.assign(held.begin(), held.end());
       to.first_held = std::min(from.first_held, pages);
     }
@@ -217,8 +227,6 @@ std::size_t SequenceCache::pages_for_fork(std::uint64_t length, std::uint64_t to
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     if (pool_->groups()[group].window != 0) continue;
     pages -= pool_->count_in_use(std::span(tables_[group].pages).first(static_cast<std::size_t>(length / kTokensPerPage)));
-    // What the fork pays for a page that is not full stays with others who hold it, when the fork copies it.
-    if (length % kTokensPerPage != 0) ++pages;
   }
   return static_cast<std::size_t>(pages);
 }
@@ -230,10 +238,7 @@ std::size_t SequenceCache::pages_beyond_held(Peak peak) const noexcept {
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const Table& table = tables_[group];
     const std::uint64_t most = peak(pool_->groups()[group]);
-    std::uint64_t held = table.pages.size() - table.first_held;
-    const Page* const last = length_ % kTokensPerPage != 0 ? table.pages.back() : nullptr;
-    if (last != nullptr && !last->apart && last->shared()) --held;  // the next append copies it
-    needed += 1 + most - std::min(most, held);
+    needed += 1 + most - std::min<std::uint64_t>(most, table.pages.size() - table.first_held);
   }
   return static_cast<std::size_t>(needed);
 }
@@ -248,12 +253,12 @@ void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk
 }
 
 Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages) {
-  const bool partial = length % kTokensPerPage != 0;
   for (std::size_t group = 0; group < tables_.size(); ++group) tables_[group].bases.assign(pages[group].size(), nullptr);
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const auto kept = pages[group].begin() + static_cast<std::ptrdiff_t>(first_kept_page(group, length));
     const auto hole = std::find(pages[group].rbegin(), std::make_reverse_iterator(kept), nullptr);
     std::fill(pages[group].begin(), hole.base(), nullptr);
+    Page* const partial = length % kTokensPerPage != 0 ? pages[group].back() : nullptr;
     if (const auto retained = pool_->retain(pages[group], holder_, reservation_, partial); !retained) {
       for (Table& table : tables_) {
         drop_pages_from(table, 0);
@@ -265,6 +270,7 @@ Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<
     Table& table = tables_[group];
     table.first_held = static_cast<std::size_t>(hole.base() - pages[group].begin());
     table.pages = std::move(pages[group]);
+    table.partial = partial;
     for (std::size_t page = table.first_held; page < table.pages.size(); ++page) table.bases[page] = table.pages[page]->base;
   }
   length_ = length;

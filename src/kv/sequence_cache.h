@@ -118,11 +118,12 @@ class SequenceCache {
     std::vector<std::byte*> bases;
     std::size_t first_held = 0;  // the window has passed all pages below
     Page* replaced = nullptr;  // the page that this append copied in order to write to it
+    Page* partial = nullptr;   // the page that it shares in part, and has not written to
   };
 
   Result<void> add_pages(std::size_t group, std::size_t count);
   Result<Page*> acquire(std::size_t group, const Page* after) { return pool_->acquire(group, after, reservation_); }
-  void release(std::span<Page* const> pages) noexcept { pool_->release(pages, holder_, reservation_); }
+  void release(Table& table, std::span<Page* const> pages) noexcept;
   // `peak`(group): pages of that group which it will hold at most.
   template <typename Peak>
   std::size_t pages_beyond_held(Peak peak) const noexcept;

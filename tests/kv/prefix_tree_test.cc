@@ -108,6 +108,51 @@ std::uint64_t found(PrefixTree& tree, const std::shared_ptr<PagePool>& pool, std
   return find(tree, pool, domain, tokens).cache.length();
 }
 
+// Who goes on from the middle of a page will have one of its own; those behind who takes it whole share it nevertheless,
+// whoever came first.
+TEST(PrefixTreeTest, WhoTakesAPageWholeSharesIt) {
+  for (const bool promised : {true, false}) {
+    for (const bool partial_first : {true, false}) {
+      const auto pool = make_pool({0});
+      PrefixTree tree(pool, kNoLimit, kNoLimit);
+      const std::vector<Token> tokens = numbers(64);
+      add(tree, pool, "d", tokens);
+      SequenceCache partial(pool, kReserve, promised ? pool->reserve(7).value() : Reservation());
+      SequenceCache whole(pool, kReserve, pool->reserve(7).value());
+      if (!partial_first) {
+        ASSERT_EQ(tree.find("d", tokens, 0, whole).tokens, 64u);
+      }
+      ASSERT_EQ(tree.find("d", std::span(tokens).first(56), 0, partial).tokens, 56u);
+      if (partial_first) {
+        EXPECT_EQ(tree.pages_in_use("d", tokens, kReserve), 3u);
+        ASSERT_EQ(tree.find("d", tokens, 0, whole).tokens, 64u);
+      }
+      EXPECT_EQ(tree.pages_in_use("d", tokens, kReserve), 4u);
+      const std::size_t reserved = pool->stats().reserved;
+      std::vector<SequenceCache> followers;
+      for (int i = 0; i < 3; ++i) {
+        followers.push_back(whole.fork(pool->reserve(3).value()).value());
+        EXPECT_EQ(followers.back().reservation().pages(), 3u) << "nothing is charged twice";
+      }
+      EXPECT_EQ(pool->stats().reserved, reserved + 9);
+      // All go on: each has what it was promised, in whatever order.
+      const std::size_t left = partial.reservation().pages();
+      compute(partial, "d", numbers(70));
+      if (promised) {
+        EXPECT_EQ(partial.reservation().pages(), left - 1) << "page 4: its own page 3 is paid";
+      }
+      compute(whole, "d", numbers(90));
+      for (SequenceCache& follower : followers) {
+        compute(follower, "d", numbers(90));
+        EXPECT_EQ(follower.reservation().pages(), 1u);
+      }
+      partial = SequenceCache(pool), whole = SequenceCache(pool);
+      followers.clear();
+      EXPECT_EQ(pool->stats().available(), pool->stats().capacity);
+    }
+  }
+}
+
 TEST(PrefixTreeTest, FindsTheLongestPrefixToTheToken) {
   const auto pool = make_pool({0});
   PrefixTree tree(pool, kNoLimit, kNoLimit);
