@@ -44,11 +44,13 @@ struct Ledger {
     std::uint64_t bytes_read = 0;  // by its pass: weights, and this answer's keys and values
   };
   std::vector<Token> tokens;
-  Duration sampling{};  // choosing tokens, grammar and other processors included
-  Duration head{};      // of the passes over the LM head that it took part in
+  // Within first_sample and decode, for this answer:
+  Duration masking{};   // grammars and other masks: which tokens are allowed
+  Duration head{};      // passes over the LM head that it took part in
+  Duration sampling{};  // choosing tokens, other processors included
 
-  // A line or two: what most of the time went to (queue, prefill, memory bandwidth, batch, sampling, preemption), and
-  // the figures that say so.
+  // A line or two: what most of the time went to (queue, prefill, memory bandwidth, batch, grammar, sampling,
+  // preemption), and the figures that say so.
   RILL_EXPORT std::string explain() const;
 };
 

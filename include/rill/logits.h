@@ -26,6 +26,9 @@ class RILL_EXPORT LogitsSource {
   // Writes the logit of ids[i] to out[i], with the bits that all() gives; `ids` are ascending and `out` has as many
   // elements. Computes only these rows of the head where the implementation can.
   virtual Result<void> rows(std::span<const Token> ids, std::span<float> out) const = 0;
+
+  // A chain tells when its masks have answered, before it asks for logits, if it does: for those who take times.
+  virtual void masks_done() const {}
 };
 
 // Logits that the caller holds: one float for each token of the vocabulary. Refers to them and does not own them.

@@ -31,8 +31,10 @@ struct Timings {
   Duration prefill{};
   Duration decode{};                 // forward passes of generated tokens
   Duration drafting{};               // guessing
-  Duration head{};                   // the LM head, for all samples together
-  Duration sampling{};               // all samples together, without the LM head
+  // Of all samples together:
+  Duration masking{};                // grammars and other masks: which tokens are allowed
+  Duration head{};                   // the LM head
+  Duration sampling{};               // the rest
   std::optional<Duration> ttft;      // from the call of generate() to the first sampled token; absent without one
   std::vector<Duration> token_times; // when each generated token was sampled, from the call of generate()
 

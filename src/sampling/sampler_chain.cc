@@ -94,6 +94,7 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
   if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
   if (pending_) return *pending_;
   RILL_ASSIGN(const std::size_t allowed, ask_allowed(logits.vocabulary_size()));
+  logits.masks_done();
   if (allowed == 0) {
     return make_error(ErrorCode::degenerate_logits, "no token is allowed at position {}", logits.position());
   }

@@ -47,8 +47,9 @@ std::string Ledger::explain() const {
   } else if (most->second == preempted) {
     text += format(": {} times, {} of them swapped; {} tokens were computed again", preemptions, swaps, recomputed_tokens);
   }
-  if (most->second == decode && sampling > decode / 2) {
-    text += format("; choosing tokens took {:.1f} ms", 1e3 * seconds(sampling));
+  if (most->second == decode && masking + sampling > decode / 2) {
+    text += format("; choosing tokens took {:.1f} ms, {:.1f} of it for the grammar and other masks",
+                   1e3 * seconds(masking + sampling), 1e3 * seconds(masking));
   } else if (tokens.size() > 1 && decode > Duration::zero()) {
     text += "; " + explain_decode(*this);
   }

@@ -264,8 +264,9 @@ void Engine::take_token(Sequence& sequence, const LogitsSource& logits) {
     const std::uint64_t bytes_read = model_->info().weight_bytes + sequence.session().kv_bytes();
     sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
       book.count_token(timings.token_times.back(), batch_, bytes_read);
-      book.counts().sampling = timings.sampling;
+      book.counts().masking = timings.masking;
       book.counts().head = timings.head;
+      book.counts().sampling = timings.sampling;
     });
   }
   deliver(sequence, std::move(chunk));

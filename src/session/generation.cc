@@ -36,10 +36,10 @@ Result<GenerationResult> Generation::finish() {
 namespace session {
 namespace {
 
-// Takes the time of the head apart from that of the sampling which calls it.
+// Takes the times of the masks and of the head apart from that of the sampling which calls them.
 class TimedHead final : public LogitsSource {
  public:
-  TimedHead(const LogitsSource& head, const Clock& clock) : head_(head), clock_(clock) {}
+  TimedHead(const LogitsSource& head, const Clock& clock) : head_(head), clock_(clock), began_(clock()) {}
 
   std::size_t vocabulary_size() const override { return head_.vocabulary_size(); }
   std::size_t position() const override { return head_.position(); }
@@ -49,7 +49,14 @@ class TimedHead final : public LogitsSource {
   Result<void> rows(std::span<const Token> ids, std::span<float> out) const override {
     return timed([&] { return head_.rows(ids, out); });
   }
-  Duration spent() const { return spent_; }
+  void masks_done() const override { masking_ = clock_() - began_; }
+
+  // Adds what happened until `now`.
+  void count(Duration now, Timings& timings) const {
+    timings.masking += masking_;
+    timings.head += spent_;
+    timings.sampling += now - began_ - masking_ - spent_;
+  }
 
  private:
   template <typename Run>
@@ -62,6 +69,8 @@ class TimedHead final : public LogitsSource {
 
   const LogitsSource& head_;
   const Clock& clock_;
+  Duration began_;
+  mutable Duration masking_{};
   mutable Duration spent_{};
 };
 
@@ -334,19 +343,18 @@ Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
   if (phase_ == Phase::prompt) session_->cache_prefix();
   phase_ = Phase::decode;
   epoch_ = session_->epoch();
-  const Duration before = elapsed();
-  const TimedHead head(logits, session_->options().clock);
+  const Clock& clock = session_->options().clock;
+  const TimedHead head(logits, clock);
   if (options_.logprobs) {
     RILL_ASSIGN(chunk.sample, chain_.sample(head, *options_.logprobs));
     chunk.token = chunk.sample->token;
   } else {
     RILL_ASSIGN(chunk.token, chain_.sample(head));
   }
-  const Duration now = elapsed();
-  result_.timings.head += head.spent();
-  result_.timings.sampling += now - before - head.spent();
-  result_.timings.token_times.push_back(now);
-  if (!result_.timings.ttft) result_.timings.ttft = now;
+  const Duration now = clock();
+  head.count(now, result_.timings);
+  result_.timings.token_times.push_back(now - started_);
+  if (!result_.timings.ttft) result_.timings.ttft = now - started_;
   take(*chunk.token, chunk);
   return {};
 }

@@ -63,7 +63,7 @@ void fields(Archive& archive, Timings& timings) {
   archive(timings.prompt_tokens, timings.reused_tokens, timings.cached_tokens, timings.window_evicted_tokens,
           timings.prefilled_tokens, timings.decode_passes,
           timings.drafted_tokens, timings.accepted_tokens, timings.tokenize, timings.prefill, timings.decode,
-          timings.drafting, timings.head, timings.sampling, timings.ttft, timings.token_times);
+          timings.drafting, timings.masking, timings.head, timings.sampling, timings.ttft, timings.token_times);
 }
 template <typename Archive>
 void fields(Archive& archive, GenerationResult& result) {

@@ -20,7 +20,7 @@ namespace rill {
 namespace session {
 
 // Raised whenever a file of before would be read wrongly.
-inline constexpr std::uint32_t kSessionFormat = 1;
+inline constexpr std::uint32_t kSessionFormat = 2;
 
 enum class SavedKind : std::uint32_t {
   session,       // the part: the state of a sampler chain, or nothing

@@ -40,6 +40,15 @@ TEST(LedgerBook, PhasesAddUp) {
   EXPECT_EQ(book.ledger().total, 62ms);
 }
 
+TEST(LedgerBook, ExplainsWhatMasksTook) {
+  Ledger ledger;
+  ledger.decode = ledger.total = 10ms;
+  ledger.masking = 5ms;
+  ledger.sampling = 1ms;
+  EXPECT_EQ(ledger.explain(), "10.0 ms, 100 % of it in decode; choosing tokens took 6.0 ms, 5.0 of it for the grammar "
+                              "and other masks");
+}
+
 TEST(LedgerBook, AbsentForNoTokenAndForOne) {
   LedgerBook book;
   book.begin(1, 0ms);

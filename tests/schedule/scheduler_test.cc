@@ -292,6 +292,14 @@ TEST(Scheduler, LedgersAddUpToTheClock) {
       EXPECT_EQ(ledger.prefilled_tokens + ledger.reused_tokens, ledger.prompt_tokens);
       EXPECT_GT(ledger.tokens[0].bytes_read, tiny_llama()->info().weight_bytes);
       EXPECT_GT(ledger.queued, 0us);
+      // Its own share of those phases. The clock is read before the masks, after them, around the head, and at the end.
+      EXPECT_EQ(ledger.masking, 7us * ledger.tokens.size());
+      EXPECT_GE(ledger.head, 7us * ledger.tokens.size());
+      EXPECT_EQ(ledger.sampling, 14us * ledger.tokens.size());
+      EXPECT_LE(ledger.masking + ledger.head + ledger.sampling, ledger.first_sample + ledger.decode);
+      EXPECT_EQ(ledger.masking, timings.masking);
+      EXPECT_EQ(ledger.head, timings.head);
+      EXPECT_EQ(ledger.sampling, timings.sampling);
     }
   }
   const SchedulerMetrics metrics = scheduler.metrics();

@@ -717,10 +717,12 @@ TEST(SavedSessionTest, K04AnotherModelOrSettingIsRefusedByName) {
   untouched.session.restore(session_of(tiny("llama")).save().value()).value();
   untouched.session.feed(some_tokens(10, 3)).value();
 
-  Bytes newer = saved_of(tiny("llama"));
-  newer[8] = std::byte{2};
-  EXPECT_EQ(message_of(untouched.session.restore(newer)),
-            "incompatible: buffer: saved in format 2, this version of rill reads 1");
+  for (const int format : {1, 3}) {  // older: without Timings::masking
+    Bytes other = saved_of(tiny("llama"));
+    other[8] = static_cast<std::byte>(format);
+    EXPECT_EQ(message_of(untouched.session.restore(other)),
+              "incompatible: buffer: saved in format " + std::to_string(format) + ", this version of rill reads 2");
+  }
 }
 
 TEST(SavedSessionTest, AWindowThatIsTooSmallIsRefused) {
