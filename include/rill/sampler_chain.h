@@ -20,6 +20,10 @@
 
 namespace rill {
 
+namespace session {
+class GenerationState;
+}
+
 struct SamplerChainOptions {
   std::vector<Processor> processors = {};  // in the order in which they are applied
   Sampler sampler = greedy();
@@ -90,6 +94,8 @@ class RILL_EXPORT SamplerChain {
   std::vector<std::string> describe() const;
 
  private:
+  friend class session::GenerationState;
+
   explicit SamplerChain(SamplerChainOptions options) : options_(std::move(options)) {}
 
   Result<Sample> run(const LogitsSource& logits, const LogprobOptions* report);

@@ -107,7 +107,17 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   saved.options.prefill_progress = std::move(options.prefill_progress);
   const Duration started = session->options().clock() - saved.elapsed;
   RILL_ASSIGN(auto state, make(session, std::move(prompt), 0, std::move(saved.options), started, {}));
+  std::optional<Processor> mask;
+  if (state->options_.grammar) mask = state->chain_.options_.processors.front();
   RILL_TRY(state->chain_.restore(saved.chain));
+  if (mask) {
+    const auto accepts = [&](Token token) { return (*mask)->accept(token).has_value(); };
+    const Processor& restored = state->chain_.options_.processors.front();
+    if (!std::all_of(answer.begin(), answer.end(), accepts) ||
+        (*mask)->save_state().value() != restored->save_state().value()) {
+      return make_error(ErrorCode::malformed, "answer: its tokens are not those that the grammar has followed");
+    }
+  }
   std::string text;
   for (const Token token : answer) {
     if (state->speculation_ != nullptr) state->speculation_->accept(token);

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/hash.h"
 #include "rill/rill.h"
+#include "support/saved_bytes.h"
 #include "support/scripted.h"
 
 namespace rill {
@@ -58,12 +58,6 @@ struct Good {
     files.push_back(masked.save().value());
   }
 };
-
-void sign(Bytes& file) {
-  if (file.size() < 8) return;
-  const std::uint64_t sum = checksum(std::span(file).first(file.size() - 8));
-  std::memcpy(file.data() + file.size() - 8, &sum, sizeof(sum));
-}
 
 Bytes changed(Bytes file, const std::uint8_t* orders, std::size_t size) {
   for (std::size_t at = 0; at + 5 <= size && !file.empty(); at += 5) {
@@ -129,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     file = changed(good.files[kind], data + 1, size - 1);
   }
-  if ((data[0] & 4) != 0) sign(file);
+  if ((data[0] & 4) != 0) test::sign(file);
   check(good, kind, file);
   return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/hash.h"
 #include "session/session_file.h"
+#include "support/saved_bytes.h"
 #include "support/scripted.h"
 #include "support/temp_dir.h"
 
@@ -25,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::script;
 using test::some_tokens;
+using test::token_of;
 using test::tokens_of;
 
 using Bytes = std::vector<std::byte>;
@@ -644,6 +646,43 @@ TEST(SavedAnswerTest, WantsTheGrammarBackAndNoOther) {
   EXPECT_EQ(refused(own, {.grammar = Grammar::json().value()}).substr(0, 64),
             "incompatible: grammar_mask(): saved under a grammar with digest ");
   EXPECT_EQ(refused(own, {.chain = SamplerChain::create().value()}).substr(0, 31), "invalid_argument: the answer wa");
+}
+
+// What the mask has accepted is in the file twice: as its state, and as the answer.
+TEST(SavedAnswerTest, TheMaskHasFollowedTheAnswerAndNothingElse) {
+  const Grammar grammar = Grammar::regex("[a-z]{30,}").value();
+  const auto own = tiny("llama")->tokenizer().end_tokens();
+  std::vector<Token> end_tokens(own.begin(), own.end());
+  std::sort(end_tokens.begin(), end_tokens.end());
+  Session session = session_of(tiny("llama"));
+  Untouched untouched(tiny("llama"));
+  for (const std::size_t max_tokens : {3u, 4u}) {  // ended, and running
+    GenerateOptions options{.max_tokens = max_tokens};
+    options.grammar = grammar;
+    Generation generation = session.generate(some_tokens(4), std::move(options)).value();
+    for (int i = 0; i < 3; ++i) (void)generation.next();
+    std::vector<Token> tokens = generation.result().value().tokens;
+    ASSERT_EQ(tokens.size(), 3u);
+    const auto state = [&] {
+      ArchiveWriter archive;
+      archive(grammar.digest(), end_tokens, tokens);
+      return archive.take();
+    };
+    Bytes saved = generation.save().value();
+    const Bytes unchanged = saved;
+    test::sign(saved);
+    EXPECT_EQ(saved, unchanged);
+    EXPECT_TRUE(session_of(tiny("llama")).resume(saved, {.grammar = grammar}));
+    const Bytes followed = state();
+    const auto place = std::search(saved.begin(), saved.end(), followed.begin(), followed.end());
+    ASSERT_NE(place, saved.end());
+    tokens[1] = token_of(*tiny("llama"), tokens[1] == token_of(*tiny("llama"), "q") ? "r" : "q");
+    const Bytes other = state();
+    std::copy(other.begin(), other.end(), place);
+    test::sign(saved);
+    EXPECT_EQ(message_of(untouched.session.resume(saved, {.grammar = grammar})),
+              "malformed: answer: its tokens are not those that the grammar has followed");
+  }
 }
 
 TEST(SavedAnswerTest, K03DamageUnderAGrammarLeavesNothingBehind) {
