@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "grammar/code_points.h"
+#include "grammar/utf8_of.h"
 
 namespace rill::grammar {
 namespace {

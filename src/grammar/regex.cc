@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "grammar/regex_reader.h"
+#include "regex/regex_reader.h"
 
 namespace rill::grammar {
 namespace {
@@ -60,7 +60,7 @@ class Parser {
   Result<Part> repeat(const Part& part, std::uint32_t least, std::uint32_t most);
 
   Expressions& expressions_;
-  RegexReader reader_;
+  regex::RegexReader reader_;
   const RegexOptions& options_;
   std::vector<Group> groups_ = std::vector<Group>(1);
 };
@@ -139,7 +139,7 @@ Part Parser::end_group(Group& group) {
 
 Result<void> Parser::parse_quantifier() {
   const std::size_t position = reader_.position();
-  RILL_ASSIGN(const std::optional<RegexReader::Quantifier> quantifier, reader_.read_quantifier());
+  RILL_ASSIGN(const std::optional<regex::RegexReader::Quantifier> quantifier, reader_.read_quantifier());
   if (!quantifier) {  // a brace that is no quantifier is a character
     append_set({{'{', '{'}});
     reader_.skip();

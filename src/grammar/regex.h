@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "grammar/code_points.h"
+#include "grammar/utf8_of.h"
 #include "rill/result.h"
 
 namespace rill::grammar {

@@ -21,13 +21,15 @@ ALLOWED = {
     "chat": ["base"],
     "kv": ["tensor", "base"],
     "model": ["kernels", "kv", "gguf", "tokenizer"],
-    "grammar": ["tokenizer", "base"],
+    "regex": ["base"],
+    "schema": ["regex", "base"],
+    "grammar": ["tokenizer", "regex", "schema", "base"],
     "session": ["model", "chat", "grammar", "sampling"],
     "schedule": ["session"],
 }
 THIRD_PARTY = {  # the layers that may include what from outside; fmt and xxhash serve all of them
-    "utf8proc.h": {"tokenizer", "chat", "grammar"},
-    "nlohmann/": {"chat"},
+    "utf8proc.h": {"tokenizer", "chat", "regex"},
+    "nlohmann/": {"chat", "schema"},
     "Eigen/": {"schedule"},
     "hwy/": {"kernels"},
     "fmt/": set(ALLOWED),

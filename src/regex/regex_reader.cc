@@ -1,13 +1,13 @@
-#include "grammar/regex_reader.h"
+#include "regex/regex_reader.h"
 
 #include <algorithm>
 #include <string>
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "grammar/unicode_property.h"
+#include "regex/unicode_property.h"
 
-namespace rill::grammar {
+namespace rill::regex {
 namespace {
 
 const CodePoints& digits() {
@@ -254,4 +254,4 @@ Result<RegexReader::ClassItem> RegexReader::read_escape(bool in_class) {
   }
 }
 
-}  // namespace rill::grammar
+}  // namespace rill::regex

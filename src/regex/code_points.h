@@ -1,4 +1,4 @@
-// Sets of characters, and the bytes that spell them.
+// Sets of characters.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "grammar/expression.h"
-
-namespace rill::grammar {
+namespace rill::regex {
 
 // Unicode scalar values as disjoint ascending ranges; surrogates are never members.
 class CodePoints {
@@ -37,7 +35,4 @@ class CodePoints {
   std::vector<Range> ranges_;
 };
 
-// The UTF-8 forms of the members.
-Expr utf8_of(Expressions& expressions, const CodePoints& set);
-
-}  // namespace rill::grammar
+}  // namespace rill::regex

@@ -1,11 +1,11 @@
-#include "grammar/unicode_property.h"
+#include "regex/unicode_property.h"
 
 #include <utf8proc.h>
 
 #include <array>
 #include <bit>
 
-namespace rill::grammar {
+namespace rill::regex {
 namespace {
 
 struct Category {
@@ -86,4 +86,4 @@ std::optional<CodePoints> unicode_property(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace rill::grammar
+}  // namespace rill::regex

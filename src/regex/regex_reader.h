@@ -6,10 +6,12 @@
 #include <optional>
 #include <string_view>
 
-#include "grammar/code_points.h"
+#include "regex/code_points.h"
 #include "rill/result.h"
 
-namespace rill::grammar {
+namespace rill::regex {
+
+inline constexpr std::uint32_t kUnbounded = 0xFFFFFFFF;
 
 class RegexReader {
  public:
@@ -24,7 +26,7 @@ class RegexReader {
   Result<void> read_group_open();
 
   struct Quantifier {
-    std::uint32_t least, most;
+    std::uint32_t least, most;  // kUnbounded: no limit
   };
   // Nothing, and nothing read, where a brace begins none.
   Result<std::optional<Quantifier>> read_quantifier();
@@ -55,4 +57,4 @@ class RegexReader {
   std::size_t position_ = 0;
 };
 
-}  // namespace rill::grammar
+}  // namespace rill::regex

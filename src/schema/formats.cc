@@ -1,0 +1,132 @@
+#include "schema/formats.h"
+
+namespace rill::schema {
+namespace {
+
+std::string group(const std::string& choices) { return "(?:" + choices + ")"; }
+
+// RFC 3339.
+std::string date() {
+  const std::string month31 = group("0[13578]|1[02]") + "-" + group("0[1-9]|[12][0-9]|3[01]");
+  const std::string month30 = group("0[469]|11") + "-" + group("0[1-9]|[12][0-9]|30");
+  const std::string february = "02-" + group("0[1-9]|1[0-9]|2[0-8]");
+  const std::string leap_year =
+      group("[0-9]{2}" + group("0[48]|[2468][048]|[13579][26]") + "|" + group("[02468][048]|[13579][26]") + "00");
+  return group("[0-9]{4}-" + group(month31 + "|" + month30 + "|" + february) + "|" + leap_year + "-02-29");
+}
+
+std::string time() {
+  const std::string hour = group("[01][0-9]|2[0-3]"), fraction = "(?:\\.[0-9]+)?";
+  const std::string usual = hour + ":[0-5][0-9]:[0-5][0-9]" + fraction + group("[Zz]|[+-]" + hour + ":[0-5][0-9]");
+  const std::string leap_second = "23:59:60" + fraction + group("[Zz]|[+-]00:00");
+  return group(usual + "|" + leap_second);
+}
+
+// RFC 3339, appendix A.
+std::string duration() {
+  const std::string minutes = "[0-9]+M(?:[0-9]+S)?";
+  const std::string in_day = "T" + group("[0-9]+H" + group(minutes) + "?|" + minutes + "|[0-9]+S");
+  const std::string months = "[0-9]+M(?:[0-9]+D)?";
+  const std::string days = group("[0-9]+Y" + group(months) + "?|" + months + "|[0-9]+D");
+  return "P" + group("[0-9]+W|" + days + group(in_day) + "?|" + in_day);
+}
+
+const char* const kOctet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+
+std::string ipv4() { return std::string(kOctet) + "(?:\\." + kOctet + "){3}"; }
+
+// RFC 4291, section 2.2, without zone.
+std::string ipv6() {
+  const std::string word = "[0-9A-Fa-f]{1,4}", last = group(word + ":" + word + "|" + ipv4());
+  const auto words = [&](int least, int most) {
+    return group(word + ":") + "{" + std::to_string(least) + "," + std::to_string(most) + "}";
+  };
+  std::string choices = words(6, 6) + last + "|::" + words(0, 5) + last;
+  for (int before = 1; before <= 5; ++before) {  // words before "::", and at most 7 in all
+    const std::string front = word + (before > 1 ? "(?::" + word + "){" + std::to_string(before - 1) + "}" : "");
+    choices += "|" + front + "::" + (before < 5 ? words(0, 5 - before) : "") + last;
+  }
+  for (int before = 0; before <= 7; ++before) {  // at most one word behind it
+    const std::string front =
+        before == 0 ? "" : word + (before > 1 ? "(?::" + word + "){" + std::to_string(before - 1) + "}" : "");
+    choices += "|" + front + "::" + (before < 7 ? group(word) + "?" : "");
+  }
+  return group(choices);
+}
+
+std::string hostname() {
+  const std::string label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+  return label + "(?:\\." + label + ")*";
+}
+
+// RFC 5321; `more`: characters beyond ASCII (RFC 6531).
+std::string email(const std::string& more) {
+  const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~" + more + "-]+";
+  const std::string quoted = "\"(?:[ !#-\\[\\]-~" + more + "]|\\\\[ -~])*\"";
+  const std::string letter = "[A-Za-z0-9" + more + "]";
+  const std::string label = letter + "(?:[A-Za-z0-9" + more + "-]{0,61}" + letter + ")?";
+  const std::string domain = label + "(?:\\." + label + ")*|\\[(?:" + ipv4() + "|IPv6:" + ipv6() + ")\\]";
+  return group(atom + "(?:\\." + atom + ")*|" + quoted) + "@" + group(domain);
+}
+
+// RFC 3986, appendix A; `more`: characters beyond ASCII (RFC 3987).
+std::string uri(const std::string& more, bool relative) {
+  const std::string escape = "%[0-9A-Fa-f]{2}", unreserved = "A-Za-z0-9._~" + more, delimiters = "!$&'()*+,;=";
+  const auto any_of = [&](const std::string& others) {
+    return group("[" + unreserved + delimiters + others + "-]|" + escape);
+  };
+  const std::string character = any_of(":@"), segment = character + "*";
+  const std::string literal = "\\[(?:" + ipv6() + "|[vV][0-9A-Fa-f]+\\.[" + unreserved + delimiters + ":-]+)\\]";
+  const std::string authority = "(?:" + any_of(":") + "*@)?(?:" + literal + "|" + any_of("") + "*)(?::[0-9]*)?";
+  const std::string rest = "(?:/" + segment + ")*", absolute = "/(?:" + character + "+" + rest + ")?";
+  const std::string with_authority = "//" + authority + rest;
+  const std::string end = "(?:\\?" + any_of(":@/?") + "*)?(?:#" + any_of(":@/?") + "*)?";
+  const std::string rootless = character + "+" + rest, without_colon = any_of("@") + "+" + rest;
+  const std::string whole =
+      "[A-Za-z][A-Za-z0-9+.-]*:" + group(with_authority + "|" + absolute + "|" + rootless + "|") + end;
+  if (!relative) return whole;
+  return group(whole + "|" + group(with_authority + "|" + absolute + "|" + without_colon + "|") + end);
+}
+
+// RFC 6570.
+std::string uri_template() {
+  const std::string escape = "%[0-9A-Fa-f]{2}";
+  const std::string character = group("[A-Za-z0-9_]|" + escape), name = character + "(?:\\.?" + character + ")*";
+  const std::string variable = name + "(?::[1-9][0-9]{0,3}|\\*)?";
+  const std::string literal = "[^\\u0000-\\u0020\"'%<>\\\\^`{|}]|" + escape;
+  return group(literal + "|\\{[+#./;?&=,!@|]?" + variable + "(?:," + variable + ")*\\}") + "*";
+}
+
+const char* const kBeyondAscii = "\\u0080-\\u{10FFFF}";
+const char* const kIriCharacters = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF\\u{10000}-\\u{EFFFD}";
+const char* const kJsonPointer = "(?:/(?:[^~/]|~[01])*)*";
+
+}  // namespace
+
+std::optional<FormatPattern> pattern_of(Format format) {
+  switch (format) {
+    case Format::date: return FormatPattern{date(), {}};
+    case Format::time: return FormatPattern{time(), {}};
+    case Format::date_time: return FormatPattern{date() + "[Tt]" + time(), {}};
+    case Format::duration: return FormatPattern{duration(), {}};
+    case Format::email: return FormatPattern{email(""), {}};
+    case Format::idn_email: return FormatPattern{email(kBeyondAscii), {}};
+    case Format::hostname: return FormatPattern{hostname(), 253};
+    case Format::ipv4: return FormatPattern{ipv4(), {}};
+    case Format::ipv6: return FormatPattern{ipv6(), {}};
+    case Format::uri: return FormatPattern{uri("", false), {}};
+    case Format::uri_reference: return FormatPattern{uri("", true), {}};
+    case Format::iri: return FormatPattern{uri(kIriCharacters, false), {}};
+    case Format::iri_reference: return FormatPattern{uri(kIriCharacters, true), {}};
+    case Format::uri_template: return FormatPattern{uri_template(), {}};
+    case Format::uuid: return FormatPattern{"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", {}};
+    case Format::json_pointer: return FormatPattern{kJsonPointer, {}};
+    case Format::relative_json_pointer:
+      return FormatPattern{std::string("(?:0|[1-9][0-9]*)(?:#|") + kJsonPointer + ")", {}};
+    case Format::idn_hostname:
+    case Format::regex: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rill::schema

@@ -1,0 +1,84 @@
+// One JSON text, with its numbers as they were written and its members in their order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rill/result.h"
+
+namespace rill::schema {
+
+enum class JsonKind : std::uint8_t { null, boolean, number, string, array, object };
+
+struct JsonLimits {
+  std::size_t max_bytes = std::size_t{16} << 20;
+  std::size_t max_depth = 512;
+};
+
+// The values of a JSON text by number, in one vector; strings and numbers in one buffer.
+struct JsonNodes {
+  struct Node {
+    JsonKind kind = JsonKind::null;
+    bool truth = false;
+    std::uint32_t text = 0, text_size = 0;  // of a string, decoded, or of a number, as written
+    std::uint32_t name = 0;                 // of a member: the number of a string
+    std::uint32_t first = 0, count = 0;     // children: children[first], ...
+  };
+  std::vector<Node> nodes;
+  std::vector<std::uint32_t> children;
+  std::string text;
+};
+
+// A value. Cheap to copy; valid as long as the document it comes from.
+class JsonView {
+ public:
+  JsonView(const JsonNodes& nodes, std::uint32_t number) : nodes_(&nodes), number_(number) {}
+
+  JsonKind kind() const { return node().kind; }
+  bool is(JsonKind kind) const { return node().kind == kind; }
+  bool truth() const { return node().truth; }
+  std::string_view text() const { return part(node().text, node().text_size); }  // of a string or number
+  // Of a member of an object: its name, also as a value.
+  std::string_view name() const { return name_value().text(); }
+  JsonView name_value() const { return {*nodes_, node().name}; }
+
+  std::size_t size() const { return node().count; }  // of elements or members
+  JsonView operator[](std::size_t i) const { return {*nodes_, nodes_->children[node().first + i]}; }
+  std::optional<JsonView> find(std::string_view name) const;  // nothing, too, in what is no object
+
+  // Tells the values of one document apart.
+  std::uint32_t number() const { return number_; }
+
+ private:
+  const JsonNodes::Node& node() const { return nodes_->nodes[number_]; }
+  std::string_view part(std::size_t begin, std::size_t size) const {
+    return std::string_view(nodes_->text).substr(begin, size);
+  }
+
+  const JsonNodes* nodes_;
+  std::uint32_t number_;
+};
+
+// Immutable; thread-safe. A copy shares the values.
+class JsonDocument {
+ public:
+  // Of members with one name the last counts, in the place of the first. Errors: malformed with the byte offset;
+  // limit_exceeded.
+  static Result<JsonDocument> parse(std::string_view text, const JsonLimits& limits = {});
+
+  JsonView root() const { return {*nodes_, 0}; }
+
+ private:
+  explicit JsonDocument(std::shared_ptr<const JsonNodes> nodes) : nodes_(std::move(nodes)) {}
+  std::shared_ptr<const JsonNodes> nodes_;
+};
+
+// Equal as JSON Schema means it: numbers by value, objects in any order.
+bool equal(JsonView a, JsonView b);
+
+}  // namespace rill::schema

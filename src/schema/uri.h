@@ -1,0 +1,22 @@
+// URI references, as far as schemas need them (RFC 3986, section 5.2).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rill::schema {
+
+// The reference as seen from `base`: absolute if the base is.
+std::string resolve_uri(std::string_view base, std::string_view reference);
+
+// What stands before the first '#', and after it.
+std::pair<std::string_view, std::string_view> split_fragment(std::string_view uri);
+
+// With %XX as the bytes that they stand for.
+std::string percent_decoded(std::string_view text);
+
+// A name as a reference token of a JSON pointer (RFC 6901).
+std::string pointer_token(std::string_view name);
+
+}  // namespace rill::schema
