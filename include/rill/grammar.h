@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,36 @@ struct GbnfOptions {
   StopToken stop = {};
 };
 
+enum class PropertyOrder : std::uint8_t {
+  declared,      // that of `properties`, then all others
+  alphabetical,  // by bytes, then those that are not declared
+  any,
+};
+
+enum class JsonWhitespace : std::uint8_t {
+  compact,  // none
+  bounded,  // at most 20 characters in a row
+  pretty,   // a line for each member and element, after at most 40 spaces
+};
+
+struct JsonGrammarOptions {
+  PropertyOrder property_order = PropertyOrder::declared;
+  JsonWhitespace whitespace = JsonWhitespace::bounded;
+  bool lenient = false;         // compile what is not enforced without it; Grammar::notes() tells
+  bool strict_unknown = false;  // refuse keywords and formats that no draft defines
+  std::map<std::string, std::string> documents = {};  // other schemas by their URI, for $ref
+  GrammarLimits limits = {};
+  StopToken stop = {};
+};
+
+// About a keyword of a schema.
+struct SchemaNote {
+  std::string pointer;  // where it stands: a JSON pointer
+  std::string keyword;
+  std::string reason;     // why it is not enforced
+  bool annotation = true;  // no draft defines it; otherwise a constraint that `lenient` has dropped
+};
+
 struct GrammarMatch {
   bool matches = false;            // the whole text is in the language
   std::size_t matching_bytes = 0;  // so many bytes from its begin can begin a text of the language
@@ -70,11 +101,19 @@ class RILL_EXPORT Grammar {
   // JSON (RFC 8259): any value, with at most 20 characters of white space in a row.
   static Result<Grammar> json(const GrammarOptions& options = {});
 
+  // The JSON texts that a JSON Schema (drafts 4 to 2020-12) holds valid, strings in their plainest spelling; docs/grammar.md
+  // has the table of keywords. Errors: malformed, not_found (a reference), limit_exceeded, all with a JSON pointer;
+  // unsupported, listing every constraint that cannot be enforced; invalid_argument if nothing is valid.
+  static Result<Grammar> json_schema(std::string_view schema, const JsonGrammarOptions& options = {});
+
   // One of these texts. Error invalid_argument if there are none.
   static Result<Grammar> choice(std::span<const std::string> texts, const GrammarOptions& options = {});
 
   // Errors: limit_exceeded.
   Result<GrammarMatch> match(std::string_view text) const;
+
+  // Of a schema: the keywords that are not enforced. Empty for other grammars.
+  const std::vector<SchemaNote>& notes() const noexcept;
 
   // Tells grammars apart: of the compiled rules, whatever their names and limits. The same in every process and on every
   // machine, but not in every version of rill.
@@ -84,6 +123,7 @@ class RILL_EXPORT Grammar {
   friend class GrammarMatcher;
   friend struct GrammarParts;
   std::shared_ptr<const grammar::Compiled> compiled_;
+  std::shared_ptr<const std::vector<SchemaNote>> notes_;
 };
 
 namespace grammar {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "grammar/compiled.h"
 #include "grammar/gbnf.h"
+#include "grammar/json_schema.h"
 #include "grammar/regex.h"
 
 namespace rill {
@@ -112,6 +113,31 @@ Result<Grammar> Grammar::regex(std::string_view pattern, const GrammarOptions& o
 
 Result<Grammar> Grammar::json(const GrammarOptions& options) {
   return gbnf(kJson, {.limits = options.limits, .stop = options.stop});
+}
+
+Result<Grammar> Grammar::json_schema(std::string_view text, const JsonGrammarOptions& options) {
+  RILL_ASSIGN(const auto document, schema::SchemaDocument::parse(text, {.documents = options.documents, .stop = options.stop}));
+  if (options.strict_unknown && !document->annotations().empty()) {
+    std::string list;
+    for (const schema::Remark& remark : document->annotations()) list += format("\n  {}: {}", remark.pointer, remark.reason);
+    return make_error(ErrorCode::unsupported, "schema: unknown keywords or formats:{}", list);
+  }
+  RILL_ASSIGN(const auto validator, schema::Validator::create(document));
+  std::vector<schema::Remark> dropped;
+  RILL_ASSIGN(Grammar grammar, compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
+    RILL_ASSIGN(dropped, grammar::compile_schema(validator, options, rules));
+    return {};
+  }));
+  std::vector<SchemaNote> notes;
+  for (const schema::Remark& r : dropped) notes.push_back({r.pointer, r.keyword, r.reason, false});
+  for (const schema::Remark& r : document->annotations()) notes.push_back({r.pointer, r.keyword, r.reason, true});
+  grammar.notes_ = std::make_shared<const std::vector<SchemaNote>>(std::move(notes));
+  return grammar;
+}
+
+const std::vector<SchemaNote>& Grammar::notes() const noexcept {
+  static const std::vector<SchemaNote> none;
+  return notes_ ? *notes_ : none;
 }
 
 Result<Grammar> Grammar::choice(std::span<const std::string> texts, const GrammarOptions& options) {

@@ -19,7 +19,7 @@ struct NumberBounds {
     schema::Decimal value;
     bool exclusive;
   };
-  std::optional<Bound> least, most;
+  std::optional<Bound> least = {}, most = {};
   bool integer = false;
 };
 

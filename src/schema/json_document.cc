@@ -145,6 +145,13 @@ Result<JsonDocument> JsonDocument::parse(std::string_view text, const JsonLimits
   });
 }
 
+JsonDocument JsonDocument::of_string(std::string_view value) {
+  auto nodes = std::make_shared<JsonNodes>();
+  nodes->text = value;
+  nodes->nodes.push_back({.kind = JsonKind::string, .text_size = static_cast<std::uint32_t>(value.size())});
+  return JsonDocument(std::move(nodes));
+}
+
 bool equal(JsonView a, JsonView b) {
   std::vector<std::pair<JsonView, JsonView>> todo{{a, b}};
   while (!todo.empty()) {

@@ -71,6 +71,8 @@ class JsonDocument {
   // limit_exceeded.
   static Result<JsonDocument> parse(std::string_view text, const JsonLimits& limits = {});
 
+  static JsonDocument of_string(std::string_view value);
+
   JsonView root() const { return {*nodes_, 0}; }
 
  private:

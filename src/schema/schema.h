@@ -90,6 +90,7 @@ class SchemaDocument {
   const Schema& root() const { return schemas_[0]; }
   const Schema& operator[](SchemaId id) const { return schemas_[index(id)]; }
   std::size_t size() const { return schemas_.size(); }
+  std::uint64_t digest() const { return digest_; }  // of the texts
 
   const std::vector<Remark>& annotations() const { return annotations_; }    // keywords and formats that no draft defines
   const std::vector<Remark>& not_enforced() const { return not_enforced_; }  // constraints that are not understood
@@ -98,6 +99,7 @@ class SchemaDocument {
   friend class SchemaParser;
   std::vector<JsonDocument> documents_;
   std::vector<Schema> schemas_;
+  std::uint64_t digest_ = 0;
   std::vector<Remark> annotations_, not_enforced_;
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "schema/schema.h"
 #include "schema/uri.h"
 
@@ -103,6 +104,7 @@ class SchemaParser {
   void note_unknown(JsonView member, const Place& place);
   void enter_resource(Place& place);
   Result<void> resolve(const Reference& reference);
+  Result<void> refuse_rings();
   Result<std::optional<Target>> find(const std::string& uri);
 
   Error malformed(const Place& place, JsonView value, std::string_view expected) const {
@@ -500,6 +502,7 @@ Result<void> SchemaParser::read_pending() {
 Result<void> SchemaParser::add_document(std::string_view text, std::string uri) {
   RILL_ASSIGN(JsonDocument document, JsonDocument::parse(text, {.max_depth = 256}));
   const auto number = static_cast<std::uint32_t>(result_.documents_.size());
+  result_.digest_ = result_.digest_ * 31 + checksum(std::as_bytes(std::span(text)));
   result_.documents_.push_back(document);
   const Place place{document.root(), {}, std::move(uri), number};
   resources_.try_emplace(place.base, Target{number, place.view, {}, place.base});
@@ -581,6 +584,41 @@ Result<void> SchemaParser::parse(std::string_view text) {
   for (std::size_t i = 0; i < references_.size(); ++i) {  // which may read further schemas with references
     const Reference reference = references_[i];
     RILL_TRY(resolve(reference));
+  }
+  return refuse_rings();
+}
+
+// A schema that asks for itself of the same value would never be decided.
+Result<void> SchemaParser::refuse_rings() {
+  enum class Mark : std::uint8_t { unseen, open, done };
+  std::vector<Mark> marks(result_.schemas_.size(), Mark::unseen);
+  std::vector<SchemaId> path;
+  for (std::size_t first = 0; first < marks.size(); ++first) {
+    path.push_back(static_cast<SchemaId>(first));
+    while (!path.empty()) {
+      const SchemaId id = path.back();
+      Mark& mark = marks[index(id)];
+      if (mark != Mark::unseen) {
+        mark = Mark::done;
+        path.pop_back();
+        continue;
+      }
+      mark = Mark::open;
+      const Schema& s = schema(id);
+      bool ring = false;
+      const auto follow = [&](SchemaId next) {
+        ring |= marks[index(next)] == Mark::open;
+        if (marks[index(next)] == Mark::unseen) path.push_back(next);
+      };
+      for (const auto* list : {&s.all_of, &s.any_of, &s.one_of}) std::for_each(list->begin(), list->end(), follow);
+      for (const auto* one : {&s.negated, &s.condition, &s.consequence, &s.alternative, &s.reference}) {
+        if (*one) follow(**one);
+      }
+      for (const auto& [name, dependent] : s.dependent_schemas) follow(dependent);
+      if (ring) {
+        return make_error(ErrorCode::malformed, "schema: \"{}\" refers to itself without an end", s.pointer);
+      }
+    }
   }
   return {};
 }

@@ -251,6 +251,25 @@ class Validation {
   std::vector<Pair> needed_;
 };
 
+bool holds_for_size(const Schema& s, JsonView value) {
+  const auto within = [](std::uint64_t size, const auto& least, const auto& most) {
+    return size >= least.value_or(0) && (!most || size <= *most);
+  };
+  switch (value.kind()) {
+    case JsonKind::string: return within(length_of(value.text()), s.min_length, s.max_length);
+    case JsonKind::array: return within(value.size(), s.min_items, s.max_items);
+    case JsonKind::object: return within(value.size(), s.min_properties, s.max_properties);
+    case JsonKind::number: {
+      const auto number = Decimal::parse(value.text());
+      return number && (!s.minimum || compare(*number, *s.minimum) >= 0) &&
+             (!s.exclusive_minimum || compare(*number, *s.exclusive_minimum) > 0) &&
+             (!s.maximum || compare(*number, *s.maximum) <= 0) &&
+             (!s.exclusive_maximum || compare(*number, *s.exclusive_maximum) < 0);
+    }
+    default: return true;
+  }
+}
+
 template <typename Fail>
 void Validation::check_number(const Schema& s, const Decimal& number, Fail fail) const {
   if (s.minimum && compare(number, *s.minimum) < 0) fail("minimum", "too small");
@@ -392,15 +411,20 @@ Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const
     validator->document_ = document;
     for (std::size_t i = 0; i < document->size(); ++i) {
       const Schema& s = (*document)[static_cast<SchemaId>(i)];
-      const auto add = [&](const std::string& pattern, std::string_view keyword) -> Result<void> {
-        if (validator->patterns_.contains(pattern)) return {};
+      const auto add = [&](const std::string& pattern, const std::string& keyword) {
+        if (validator->patterns_.contains(pattern)) return;
         Result<regex::Nfa> machine = regex::Nfa::compile(pattern);
-        if (!machine) return make_error(machine.error().code, "schema: {}/{}: {}", s.pointer, keyword, machine.error().message);
-        validator->patterns_.emplace(pattern, *std::move(machine));
-        return {};
+        if (!machine) {
+          validator->not_enforced_.push_back({s.pointer + '/' + keyword, keyword, machine.error().message});
+        } else {
+          validator->patterns_.emplace(pattern, *std::move(machine));
+        }
       };
-      if (s.pattern) RILL_TRY(add(*s.pattern, "pattern"));
-      for (const auto& [pattern, id] : s.pattern_properties) RILL_TRY(add(pattern, "patternProperties"));
+      if (s.pattern) add(*s.pattern, "pattern");
+      for (const auto& [pattern, id] : s.pattern_properties) add(pattern, "patternProperties");
+      if (s.format == Format::idn_hostname) {
+        validator->not_enforced_.push_back({s.pointer + "/format", "format: idn-hostname", "its rules are not known to rill"});
+      }
       if (s.format && !validator->formats_.contains(*s.format)) {
         if (const auto pattern = pattern_of(*s.format)) {
           RILL_ASSIGN(regex::Nfa machine, regex::Nfa::compile(pattern->pattern));
@@ -415,7 +439,7 @@ Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const
 
 bool Validator::pattern_found(const std::string& pattern, std::string_view text) const {
   const auto machine = patterns_.find(pattern);
-  return machine != patterns_.end() && machine->second.found_in(text);
+  return machine == patterns_.end() || machine->second.found_in(text);
 }
 
 bool Validator::is_valid(SchemaId schema, JsonView value) const { return Validation(*this).holds(schema, value); }

@@ -24,7 +24,7 @@ struct Violation {
 // recurses.
 class Validator {
  public:
-  // Errors: malformed or unsupported, naming a pattern's keyword.
+  // A pattern that is no regular expression, or none that rill knows, is not enforced.
   static Result<std::shared_ptr<const Validator>> create(std::shared_ptr<const SchemaDocument> document);
 
   bool is_valid(SchemaId schema, JsonView value) const;
@@ -32,6 +32,8 @@ class Validator {
   std::vector<Violation> violations(SchemaId schema, JsonView value, std::size_t most = 100) const;
 
   const SchemaDocument& document() const { return *document_; }
+  const std::vector<Remark>& not_enforced() const { return not_enforced_; }
+  bool is_dropped(const std::string& pattern) const { return !patterns_.contains(pattern); }
   // Whether the pattern, which stands in the document, is found in the text.
   bool pattern_found(const std::string& pattern, std::string_view text) const;
 
@@ -40,7 +42,11 @@ class Validator {
   std::shared_ptr<const SchemaDocument> document_;
   std::map<std::string, regex::Nfa, std::less<>> patterns_;
   std::map<Format, regex::Nfa> formats_;
+  std::vector<Remark> not_enforced_;
   bool needs_evaluated_ = false;  // some subschema has unevaluatedItems or unevaluatedProperties
 };
+
+// Whether what a schema says of bounds, lengths and counts holds for the value.
+bool holds_for_size(const Schema& schema, JsonView value);
 
 }  // namespace rill::schema

@@ -28,7 +28,7 @@ ALLOWED = {
     "schedule": ["session"],
 }
 THIRD_PARTY = {  # the layers that may include what from outside; fmt and xxhash serve all of them
-    "utf8proc.h": {"tokenizer", "chat", "regex"},
+    "utf8proc.h": {"tokenizer", "chat", "regex", "grammar"},
     "nlohmann/": {"chat", "schema"},
     "Eigen/": {"schedule"},
     "hwy/": {"kernels"},

@@ -1,0 +1,86 @@
+// Schemas without the keywords that combine schemas: each goal as alternatives of plain schemas.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schema/validator.h"
+
+namespace rill::grammar {
+
+// "The schema holds for the value", or does not.
+struct Literal {
+  schema::SchemaId schema{};
+  bool negated = false;
+  friend auto operator<=>(const Literal&, const Literal&) = default;
+};
+
+// All of them, ascending; empty: any value.
+using Goal = std::vector<Literal>;
+Goal normalised(Goal goal);
+
+// Values that reach a goal: what `plain` says, each without its in-place subschemas, and what `checks` demand at the end.
+struct Branch {
+  std::vector<schema::SchemaId> plain = {};
+  std::vector<Literal> checks = {};
+  schema::TypeSet types = schema::kAllTypes;
+};
+
+// What a schema that was made here excludes.
+struct Exclusions {
+  std::vector<std::string> strings = {}, patterns = {};
+  std::vector<schema::Decimal> numbers = {};
+};
+
+// The schemas of a document, and further ones that the negation of others makes.
+class SchemaBranches {
+ public:
+  explicit SchemaBranches(const schema::Validator& validator) : validator_(validator) {}
+
+  const schema::Schema& schema(schema::SchemaId id) const {
+    const std::size_t given = validator_.document().size();
+    return index(id) < given ? validator_.document()[id] : made_[index(id) - given];
+  }
+  const Exclusions& excluded(schema::SchemaId id) const;
+
+  // Together they hold exactly the values that reach the goal.
+  std::vector<Branch> of(const Goal& goal);
+
+  bool holds(const Literal& literal, schema::JsonView value) const;
+  bool is_never(const Goal& goal) const;
+  // The schema whose unevaluated items and properties are those that no plain schema of a branch evaluates.
+  std::optional<schema::SchemaId> holder(const Goal& goal) const {
+    return goal.size() == 1 && !goal[0].negated ? std::optional(goal[0].schema) : std::nullopt;
+  }
+
+ private:
+  using Choices = std::vector<std::vector<Literal>>;  // one of these, all of that
+  struct Open {
+    Branch branch = {};
+    std::vector<Literal> todo = {};
+    std::vector<std::pair<schema::SchemaId, Choices>> splits = {};
+  };
+
+  bool settle(Open& open);
+  bool take(Open& open, const Literal& literal);
+  void add_splits(Open& open, schema::SchemaId id, const schema::Schema& s);
+  std::optional<Choices> negation(schema::SchemaId id);
+  bool negate_values(const std::vector<schema::JsonView>& values, Choices& choices);
+  schema::SchemaId make(schema::Schema schema, Exclusions exclusions = {});
+  schema::SchemaId never();
+  bool all_disjoint(const std::vector<schema::SchemaId>& ids) const;
+  bool disjoint(schema::SchemaId a, schema::SchemaId b, int depth) const;
+  std::vector<schema::SchemaId> conjuncts(schema::SchemaId id) const;
+
+  const schema::Validator& validator_;
+  std::deque<schema::Schema> made_;
+  std::map<schema::SchemaId, Exclusions> excluded_;
+  std::optional<schema::SchemaId> never_;
+};
+
+}  // namespace rill::grammar

@@ -1,0 +1,180 @@
+#include <gtest/gtest.h>
+
+#include "rill/grammar.h"
+
+namespace rill {
+namespace {
+
+const JsonGrammarOptions kCompact{.whitespace = JsonWhitespace::compact};
+
+class Language {
+ public:
+  explicit Language(std::string_view schema, const JsonGrammarOptions& options = kCompact)
+      : grammar_(Grammar::json_schema(schema, options)) {
+    EXPECT_TRUE(grammar_.has_value()) << schema << ": " << grammar_.error().message;
+  }
+  bool has(std::string_view text) const { return grammar_ && grammar_->match(text).value().matches; }
+  std::size_t matching_bytes(std::string_view text) const { return grammar_->match(text).value().matching_bytes; }
+  const Grammar& grammar() const { return *grammar_; }
+
+ private:
+  Result<Grammar> grammar_;
+};
+
+void expect_language(std::string_view schema, std::initializer_list<std::string_view> in,
+                     std::initializer_list<std::string_view> out, const JsonGrammarOptions& options = kCompact) {
+  const Language language(schema, options);
+  for (const std::string_view text : in) EXPECT_TRUE(language.has(text)) << schema << " lacks " << text;
+  for (const std::string_view text : out) EXPECT_FALSE(language.has(text)) << schema << " has " << text;
+}
+
+TEST(JsonSchemaTest, J01LowerBounds) {
+  expect_language(R"({"type":"integer","minimum":7})", {"7", "10", "70", "700"}, {"6", "07", "-1", "", "0", "7.5"});
+  expect_language(R"({"type":"integer","minimum":123})", {"123", "124", "130", "200", "1000"}, {"122", "99", "0"});
+}
+
+TEST(JsonSchemaTest, J02NegativeLowerBounds) {
+  expect_language(R"({"type":"integer","minimum":-5})", {"-5", "-1", "0", "7", "100"}, {"-", "-6", "-10", "-05"});
+}
+
+TEST(JsonSchemaTest, BoundsOfNumbersAreExact) {
+  expect_language(R"({"type":"number","minimum":0.5,"exclusiveMaximum":2.25})", {"0.5", "0.50", "1", "2", "2.2", "2.2499"},
+                  {"0.4999", "0", "2.25", "2.250", "3", "-1", "10"});
+  expect_language(R"({"exclusiveMinimum":-1.5,"maximum":0,"type":"number"})", {"-1.49", "-1", "0", "-0.1", "-0"},
+                  {"-1.5", "-1.50", "-2", "0.1", "1"});
+  expect_language(R"({"type":"integer","multipleOf":7,"minimum":0,"maximum":30})", {"0", "7", "28"}, {"1", "35", "-7"});
+  expect_language(R"({"type":"number","multipleOf":0.01})", {"1.25", "3", "0.1"}, {"0.125"});
+  expect_language(R"({"type":"array","items":{"multipleOf":7,"type":"integer"}})", {"[14,70000000000000000000007]", "[]"},
+                  {"[15]"});
+}
+
+TEST(JsonSchemaTest, J03NothingIsDroppedInSilence) {
+  expect_language(R"({"type":"number","minimum":0})", {"0", "1.5"}, {"-1"});
+  expect_language(R"({"type":"array","items":{"type":"integer"},"uniqueItems":true})", {"[1,2]", "[]"}, {"[1,1]", "[1,2,1.0]"});
+  expect_language(R"({"type":"string","format":"idn-email"})", {R"("é@example.com")"}, {R"("no mail")"});
+  const auto refused = Grammar::json_schema(
+      R"_({"properties":{"a":{"pattern":"(?=x)"},"b":{"type":"string","format":"idn-hostname"}}})_");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_NE(refused.error().message.find("/properties/a/pattern"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("/properties/b/format"), std::string::npos) << refused.error().message;
+  const auto lenient = Grammar::json_schema(R"_({"pattern":"(?=x)","type":"string"})_", {.lenient = true}).value();
+  ASSERT_EQ(lenient.notes().size(), 1u);
+  EXPECT_EQ(lenient.notes()[0].pointer, "/pattern");
+  EXPECT_FALSE(lenient.notes()[0].annotation);
+}
+
+TEST(JsonSchemaTest, J05ObjectsWithoutProperties) {
+  constexpr std::string_view kEmpty = R"({"type":"object","properties":{},"additionalProperties":false})";
+  expect_language(kEmpty, {"{}"}, {R"({"a":1})"});
+  expect_language(R"({"anyOf":[{"type":"object","properties":{},"additionalProperties":false},
+                     {"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}]})",
+                  {"{}", R"({"x":1})"}, {R"({"a":1})", R"({"x":"1"})"});
+}
+
+TEST(JsonSchemaTest, J08EnumBehindReference) {
+  expect_language(R"({"$defs":{"c":{"enum":["red","blue"]}},"type":"object","properties":{"k":{"$ref":"#/$defs/c"}},
+                     "required":["k"]})",
+                  {R"({"k":"red"})", R"({"k":"blue"})"}, {R"({"k":"green"})", "{}"});
+}
+
+TEST(JsonSchemaTest, J09Recursion) {
+  expect_language(R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"v":{"type":"integer"},
+                     "k":{"type":"array","items":{"$ref":"#/$defs/t"}}},"required":["v"],"additionalProperties":false}}})",
+                  {R"({"v":1})", R"({"v":1,"k":[{"v":2,"k":[{"v":3}]}]})"}, {R"({"k":[]})", R"({"v":1,"k":[{"k":[]}]})"});
+  const auto ring = Grammar::json_schema(R"({"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}})");
+  ASSERT_FALSE(ring.has_value());
+  EXPECT_EQ(ring.error().code, ErrorCode::malformed);
+}
+
+TEST(JsonSchemaTest, J14Escapes) {
+  const Language language(R"({"type":"string"})");
+  EXPECT_EQ(language.matching_bytes(R"("\q)"), 2u);
+  EXPECT_TRUE(language.has(R"("\n\u00e9")"));
+  EXPECT_TRUE(language.has(R"("\ud83d\ude00")"));
+  EXPECT_FALSE(language.has(R"("\ud83d")"));
+  EXPECT_FALSE(language.has(R"("\u12")"));
+  EXPECT_EQ(language.matching_bytes("\"a\nb\""), 2u);
+}
+
+TEST(JsonSchemaTest, J18TheRightQuotesEndStringsAndKeys) {
+  const Language language(R"({"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}},
+                             "required":["tags"],"additionalProperties":false})");
+  EXPECT_FALSE(language.has(R"({"tags":["x","]})"));
+  EXPECT_EQ(language.matching_bytes("{\"tags'"), 6u);
+}
+
+TEST(JsonSchemaTest, J20CommasAroundOptionalProperties) {
+  expect_language(R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"additionalProperties":false})",
+                  {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({,"b":1})", R"({"a":1,})", R"({"b":1,"a":2})"});
+}
+
+TEST(JsonSchemaTest, J22MisspeltKeywords) {
+  constexpr std::string_view kSchema = R"({"properties":{"v":{"anyof":[{"type":"string"}]}}})";
+  const auto grammar = Grammar::json_schema(kSchema).value();
+  ASSERT_EQ(grammar.notes().size(), 1u);
+  EXPECT_EQ(grammar.notes()[0].pointer, "/properties/v/anyof");
+  EXPECT_NE(grammar.notes()[0].reason.find("anyOf"), std::string::npos);
+  const auto strict = Grammar::json_schema(kSchema, {.strict_unknown = true});
+  ASSERT_FALSE(strict.has_value());
+  EXPECT_NE(strict.error().message.find("anyof"), std::string::npos);
+}
+
+TEST(JsonSchemaTest, J23DeepSchemas) {
+  for (const std::string_view open : {R"({"items":)", R"({"allOf":[)"}) {
+    std::string schema;
+    for (int i = 0; i < 5000; ++i) schema += open;
+    schema += "{}";
+    for (int i = 0; i < 5000; ++i) schema += open.ends_with('[') ? "]}" : "}";
+    const auto refused = Grammar::json_schema(schema);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded);
+  }
+}
+
+TEST(JsonSchemaTest, NamesHaveNoSecondSpelling) {
+  const Language language(R"({"type":"object","properties":{"a":{"type":"integer"},"é":{"type":"integer"}}})");
+  EXPECT_TRUE(language.has(R"({"a":1,"b":"x"})"));
+  EXPECT_FALSE(language.has(R"({"\u0061":"x"})"));
+  EXPECT_TRUE(language.has(R"({"\u00e9":1})"));
+  EXPECT_FALSE(language.has(R"({"\u00e9":"x"})"));
+  EXPECT_FALSE(language.has(R"({"\u00E9":"x"})"));
+}
+
+TEST(JsonSchemaTest, CombinationsAreExact) {
+  expect_language(R"({"type":"integer","not":{"enum":[3,4]},"minimum":2,"maximum":6})", {"2", "5", "6"}, {"3", "4", "7"});
+  expect_language(R"({"oneOf":[{"type":"integer"},{"minimum":5}]})", {"3", "5.5", "\"x\""}, {"6", "4.5"});
+  expect_language(R"({"if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"required":["b"]},
+                     "properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"additionalProperties":false,"type":"object"})",
+                  {R"({"a":2})", R"({"a":1,"b":0})", "{}"}, {R"({"a":1})"});
+  expect_language(R"({"type":"array","contains":{"const":1},"items":{"type":"integer"}})", {"[1]", "[0,1,2]"}, {"[]", "[0,2]"});
+  expect_language(R"({"type":"object","patternProperties":{"^a":{"type":"integer"},"z$":{"minimum":3}},"additionalProperties":false})",
+                  {R"({"az":3})", R"({"a":0,"z":"x"})"}, {R"({"az":2})", R"({"b":1})", R"({"az":"x"})"});
+  expect_language(R"({"allOf":[{"properties":{"a":{"type":"integer"}}},{"required":["a"]}],"unevaluatedProperties":false,"type":"object"})",
+                  {R"({"a":1})"}, {R"({"a":1,"b":2})", "{}"});
+  expect_language(R"({"type":"string","minLength":2,"maxLength":3,"pattern":"^[a-c]*$"})", {R"("ab")", R"("abc")"},
+                  {R"("a")", R"("abcd")", R"("ax")"});
+  expect_language(R"({"type":"object","minProperties":2,"maxProperties":2,"additionalProperties":{"type":"integer"}})",
+                  {R"({"a":1,"b":2})"}, {R"({"a":1})", R"({"a":1,"a":2})", R"({"a":1,"b":2,"c":3})"});
+}
+
+TEST(JsonSchemaTest, WhitespaceAsAsked) {
+  constexpr std::string_view kSchema = R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}},"required":["a"]})";
+  expect_language(kSchema, {"{ \"a\" : [ 1 ,\n 2 ] }", R"({"a":[]})"}, {}, {.whitespace = JsonWhitespace::bounded});
+  expect_language(kSchema, {"{\n  \"a\": [\n    1,\n    2\n  ]\n}"}, {R"({"a":[1]})"}, {.whitespace = JsonWhitespace::pretty});
+  expect_language(kSchema, {R"({"a":[1]})"}, {R"({"a": [1]})"});
+}
+
+TEST(JsonSchemaTest, FormatsOfTheirOwnLanguages) {
+  const auto of_format = [](std::string_view format) { return R"({"type":"string","format":")" + std::string(format) + "\"}"; };
+  expect_language(of_format("date"), {R"("2024-02-29")", R"("2000-02-29")"}, {R"("2023-02-29")", R"("1900-02-29")", R"("2024-04-31")"});
+  expect_language(of_format("date-time"), {R"("2024-01-01T23:59:60Z")", R"("2024-01-01T00:00:00.5+01:00")"}, {R"("2024-01-01")"});
+  expect_language(of_format("ipv6"), {R"("::1")", R"("1:2:3:4:5:6:7:8")", R"("::ffff:1.2.3.4")", R"("1::")", R"("1:2:3:4:5:6:7::")"},
+                  {R"("1:2:3")", R"(":::")", R"("1:2:3:4:5:6:7:8:9")", R"("12345::")"});
+  expect_language(of_format("uuid"), {R"("2EB8AA08-aa98-11ea-B4Aa-73B441D16380")"}, {R"("2eb8aa08aa9811eab4aa73b441d16380")"});
+  expect_language(of_format("duration"), {R"("P4Y")", R"("PT0S")", R"("P1DT12H")", R"("P2W")"}, {R"("P")", R"("PT")", R"("P1Y2W")"});
+  expect_language(of_format("regex"), {R"("^a+$")"}, {R"_("(")_"});
+}
+
+}  // namespace
+}  // namespace rill
