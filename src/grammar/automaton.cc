@@ -137,21 +137,26 @@ Expr Automaton::without_dead_ends(Expr expr) {
   // The boolean parts that no other boolean part holds.
   for (std::size_t i = 0; i < todo.size(); ++i) {
     const Expressions::Node n = expressions.node(todo[i]);
-    if (!n.boolean || dead.contains(todo[i])) continue;
-    dead.emplace(todo[i], todo[i]);
+    if (!n.boolean || is_clean(todo[i]) || !dead.emplace(todo[i], todo[i]).second) continue;
     if (n.kind == Kind::both || n.kind == Kind::complement) {
       if (!has_match(todo[i])) dead[todo[i]] = Expr::nothing;
     } else {
       if (n.kind == Kind::concat || n.kind == Kind::repeat) todo.push_back(expressions.first(todo[i]));
       if (n.kind == Kind::concat) todo.push_back(expressions.second(todo[i]));
-      if (n.kind == Kind::either) {
+      if (n.kind == Kind::either || n.kind == Kind::members) {
         const auto operands = expressions.operands(n);
         todo.insert(todo.end(), operands.begin(), operands.end());
       }
     }
   }
   const bool clean = std::none_of(dead.begin(), dead.end(), [](const auto& entry) { return entry.second == Expr::nothing; });
-  if (clean) return expr;
+  if (clean) {
+    for (const Expr part : todo) {
+      if (clean_.size() <= index(part)) clean_.resize(index(part) + index(part) / 2 + 64);
+      clean_[index(part)] = true;
+    }
+    return expr;
+  }
   return expressions.without(expr, [&dead](Expr part) {
     const auto found = dead.find(part);
     return found != dead.end() && found->second == Expr::nothing;

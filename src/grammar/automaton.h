@@ -100,6 +100,7 @@ class Automaton {
   State state_of(Expr expr);  // the lock is held from here on
   Info& add_state(Expr expr);
   Expr without_dead_ends(Expr expr);
+  bool is_clean(Expr expr) const { return index(expr) < clean_.size() && clean_[index(expr)]; }
   bool has_match(Expr expr);
 
   Rules rules_;
@@ -113,6 +114,7 @@ class Automaton {
   std::mutex mutex_;
   std::vector<State> by_expr_;                     // by expression; unknown: none yet
   std::unordered_map<Expr, bool> matches_;         // of boolean expressions
+  std::vector<bool> clean_;                        // expressions without dead ends
   std::unordered_map<std::uint64_t, State> clamped_;
 };
 

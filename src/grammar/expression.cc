@@ -1,6 +1,7 @@
 #include "grammar/expression.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "base/error.h"
@@ -31,7 +32,7 @@ std::uint64_t Expressions::hash(const Node& node, std::span<const Expr> operands
   std::uint64_t value = mix(static_cast<std::uint64_t>(node.kind), node.second);
   if (operands.empty()) return mix(mix(value, node.first), node.third);
   for (const Expr operand : operands) value = mix(value, static_cast<std::uint64_t>(operand));
-  return value;
+  return mix(value, node.third);
 }
 
 bool Expressions::same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const {
@@ -46,8 +47,7 @@ void Expressions::grow_table() {
   for (const std::uint32_t entry : old) {
     if (entry == 0) continue;
     const Node& n = nodes_[entry - 1];
-    const bool many = n.kind == Kind::either || n.kind == Kind::both;
-    std::size_t slot = hash(n, many ? operands(n) : std::span<const Expr>()) & (table_.size() - 1);
+    std::size_t slot = hash(n, has_many(n.kind) ? operands(n) : std::span<const Expr>()) & (table_.size() - 1);
     while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
     table_[slot] = entry;
   }
@@ -313,6 +313,42 @@ Expr Expressions::repeat(Expr expr, std::uint32_t least, std::uint32_t most) {
               .first = static_cast<std::uint32_t>(expr), .second = least, .third = most});
 }
 
+Expr Expressions::members(Expr separator, std::span<const Expr> required, std::span<const Expr> optional, Expr others) {
+  std::vector<Expr> all{separator};
+  all.insert(all.end(), required.begin(), required.end());
+  std::copy_if(optional.begin(), optional.end(), std::back_inserter(all), [](Expr e) { return e != Expr::nothing; });
+  if (others != Expr::nothing) all.push_back(others);
+  return members_of(all, static_cast<std::uint32_t>(required.size() * 2 + (others != Expr::nothing ? 1 : 0)));
+}
+
+// operands: the separator, the required members, the optional ones, and the others if third is odd.
+Expr Expressions::members_of(std::span<const Expr> operands, std::uint32_t third) {
+  const auto required = operands.subspan(1, third / 2);
+  if (operands.size() == 1 || std::find(required.begin(), required.end(), Expr::nothing) != required.end()) {
+    return Expr::nothing;
+  }
+  Node made{.kind = Kind::members, .nullable = false, .regular = true, .boolean = false};
+  made.second = static_cast<std::uint32_t>(operands.size());
+  made.third = third;
+  for (const Expr operand : operands) {
+    made.regular &= node(operand).regular;
+    made.boolean |= node(operand).boolean;
+  }
+  return add(made, operands);
+}
+
+// What may follow when the member `taken` has ended.
+Expr Expressions::after_member(const Node& n, std::size_t taken) {
+  std::vector<Expr> rest(operands(n).begin(), operands(n).end());
+  const Expr separator = rest[0];
+  std::uint32_t third = n.third;
+  const bool is_others = third % 2 == 1 && taken + 1 == rest.size();
+  if (!is_others) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(taken));
+  if (taken <= third / 2) third -= 2;
+  const Expr more = concat(separator, members_of(rest, third));
+  return third / 2 == 0 ? optional(more) : more;
+}
+
 Expr Expressions::derivative(Expr root, Letter letter) {
   return fold(
       root,
@@ -326,6 +362,9 @@ Expr Expressions::derivative(Expr root, Letter letter) {
           case Kind::either:
           case Kind::both:
             for (const Expr operand : operands(n)) need(operand);
+            break;
+          case Kind::members:
+            for (const Expr operand : operands(n).subspan(1)) need(operand);
             break;
           case Kind::complement:
           case Kind::repeat: need(first(expr)); break;
@@ -350,6 +389,14 @@ Expr Expressions::derivative(Expr root, Letter letter) {
             parts.reserve(n.second);
             for (const Expr operand : operands(n)) parts.push_back(done(operand));
             return n.kind == Kind::either ? either(parts) : both(parts);
+          }
+          case Kind::members: {
+            std::vector<Expr> parts;
+            for (std::size_t i = 1; i < n.second; ++i) {
+              const Expr rest = done(operands(n)[i]);
+              if (rest != Expr::nothing) parts.push_back(concat(rest, after_member(n, i)));
+            }
+            return either(parts);
           }
           case Kind::complement: return letter.kind == Kind::bytes ? complement(done(first(expr))) : Expr::nothing;
           case Kind::repeat: {
@@ -376,6 +423,8 @@ void Expressions::visit_front(Expr root, Visit visit) {
           need(first(expr));
         } else if (n.kind == Kind::either) {
           for (const Expr operand : operands(n)) need(operand);
+        } else if (n.kind == Kind::members) {
+          for (const Expr operand : operands(n).subspan(1)) need(operand);
         }
       },
       [&](Expr expr) {
@@ -410,6 +459,17 @@ Expr Expressions::rebuilt(Expr expr, Expressions& target) const {
       std::vector<Expr> parts;
       for (const Expr operand : operands(n)) parts.push_back(done(operand));
       return n.kind == Kind::either ? target.either(parts) : target.both(parts);
+    }
+    case Kind::members: {
+      // What has become nothing is left out where it is optional.
+      std::vector<Expr> parts;
+      std::uint32_t third = n.third;
+      for (std::size_t i = 0; i < n.second; ++i) {
+        const Expr part = done(operands(n)[i]);
+        if (part != Expr::nothing || i <= n.third / 2) parts.push_back(part);
+        if (part == Expr::nothing && n.third % 2 == 1 && i + 1 == n.second) --third;
+      }
+      return target.members_of(parts, third);
     }
     case Kind::complement: return target.complement(done(first(expr)));
     case Kind::repeat: return target.repeat(done(first(expr)), n.second, n.third);

@@ -30,7 +30,9 @@ constexpr std::size_t index(Rule rule) { return static_cast<std::size_t>(rule); 
 
 inline constexpr std::uint32_t kUnbounded = std::numeric_limits<std::uint32_t>::max();
 
-enum class Kind : std::uint8_t { nothing, epsilon, bytes, call, token, concat, either, both, complement, repeat };
+enum class Kind : std::uint8_t {
+  nothing, epsilon, bytes, call, token, concat, either, both, complement, repeat, members
+};
 
 // What a derivative is taken by. Calls and tokens are letters of their own: Letter::token is the leaf that stands in the
 // grammar, which several tokens may match.
@@ -71,6 +73,10 @@ class Expressions {
   // `least` to `most` times, most >= least; kUnbounded: no limit. A counter: nothing is copied out.
   Expr repeat(Expr expr, std::uint32_t least, std::uint32_t most = kUnbounded);
   Expr optional(Expr expr) { return either(Expr::epsilon, expr); }
+  // One or more of these in any order with `separator` between them: each of `required` once, of `optional` at most once,
+  // `others` as often as may be. No member and no separator holds the empty string. Which orders there are is found out
+  // as texts take them: nothing is copied out.
+  Expr members(Expr separator, std::span<const Expr> required, std::span<const Expr> optional, Expr others);
 
   struct Node {
     Kind kind;
@@ -79,7 +85,7 @@ class Expressions {
     bool boolean;              // with `both` or `complement`
     std::uint32_t first = 0;   // operand; set, rule or leaf; first of operands
     std::uint32_t second = 0;  // second operand of concat; number of operands; `least` of repeat
-    std::uint32_t third = 0;   // `most` of repeat
+    std::uint32_t third = 0;   // `most` of repeat; of members: how many are required, and whether there are others
   };
   const Node& node(Expr expr) const { return nodes_[index(expr)]; }
   Expr first(Expr expr) const { return static_cast<Expr>(node(expr).first); }
@@ -139,6 +145,9 @@ class Expressions {
   void flatten(Kind kind, std::span<const Expr> operands, std::vector<Expr>& flat) const;
   void merge_counts(std::vector<Expr>& flat);
   Expr combined(Kind kind, std::vector<Expr> flat);
+  static bool has_many(Kind kind) { return kind == Kind::either || kind == Kind::both || kind == Kind::members; }
+  Expr members_of(std::span<const Expr> operands, std::uint32_t third);
+  Expr after_member(const Node& node, std::size_t taken);
   Expr rebuilt(Expr expr, Expressions& target) const;
 
   std::size_t max_expressions_;
@@ -206,7 +215,7 @@ void Expressions::each_operand(Expr expr, Use use) const {
   const Node& n = node(expr);
   if (n.kind == Kind::concat || n.kind == Kind::complement || n.kind == Kind::repeat) use(first(expr));
   if (n.kind == Kind::concat) use(second(expr));
-  if (n.kind == Kind::either || n.kind == Kind::both) {
+  if (has_many(n.kind)) {
     for (const Expr operand : operands(n)) use(operand);
   }
 }
@@ -233,13 +242,13 @@ Expr Expressions::rebuild_outer(Expr root, Make make) {
         const Node& n = node(expr);
         if (n.kind == Kind::concat || n.kind == Kind::repeat) need(first(expr));
         if (n.kind == Kind::concat) need(second(expr));
-        if (n.kind == Kind::either) {
+        if (n.kind == Kind::either || n.kind == Kind::members) {
           for (const Expr operand : operands(n)) need(operand);
         }
       },
       [&](Expr expr) {
         const Node n = node(expr);
-        const bool inner = n.kind == Kind::concat || n.kind == Kind::either || n.kind == Kind::repeat;
+        const bool inner = n.kind == Kind::concat || n.kind == Kind::either || n.kind == Kind::repeat || n.kind == Kind::members;
         return make(inner ? rebuilt(expr, *this) : expr);
       });
 }

@@ -112,6 +112,7 @@ class SchemaCompiler {
   Goal goal_of_property(const Goal& goal, const Branch& branch, std::string_view name);
   Expr in_order(const std::vector<Member>& members, Expr undeclared, std::uint64_t least,
                 std::optional<std::uint64_t> most);
+  Expr in_any_order(const std::vector<Member>& members, Expr undeclared);
   bool name_allowed(const Branch& branch, std::string_view name);
   Expr member(Expr key, const Goal& goal) {
     const Expr colon = e_.concat(layout_.before_colon, e_.concat(e_.literal(":"), layout_.after_colon));
@@ -238,11 +239,7 @@ Expr SchemaCompiler::bracketed(std::string_view open, Expr inside, bool may_be_e
 Expr SchemaCompiler::regex(const std::string& pattern, Match match) {
   const auto [known, is_new] = regexes_.try_emplace({pattern, match});
   if (!is_new) return known->second;
-  const auto parsed = parse_regex(e_, pattern, {.match = match, .spell = [&](const CodePoints& set) {
-                                     return set.ranges().size() == 1 && set.ranges()[0].first == 0 && set.complement().empty()
-                                                ? text_.any_character()
-                                                : text_.spell(set);
-                                   }});
+  const auto parsed = parse_regex(e_, pattern, {.match = match, .spell = [&](const CodePoints& set) { return text_.spell(set); }});
   if (!parsed) throw ErrorException(parsed.error());
   return known->second = *parsed;
 }
@@ -592,7 +589,20 @@ Expr SchemaCompiler::object(const Goal& goal, const Branch& branch, std::vector<
   }
   const bool may_be_empty =
       least == 0 && std::none_of(members.begin(), members.end(), [](const Member& m) { return m.required; });
-  return bracketed("{", in_order(members, undeclared, least, most), may_be_empty, "}");
+  const bool any_order = options_.property_order == PropertyOrder::any && most.value_or(2) > 1;
+  if (any_order && (least > 1 || most)) {  // counted where they end
+    for (const SchemaId id : branch.plain) {
+      if (at(id).min_properties || at(id).max_properties) checks.push_back({id, false});
+    }
+  }
+  const Expr inside = any_order ? in_any_order(members, undeclared) : in_order(members, undeclared, least, most);
+  return bracketed("{", inside, may_be_empty, "}");
+}
+
+Expr SchemaCompiler::in_any_order(const std::vector<Member>& members, Expr undeclared) {
+  std::vector<Expr> required, optional;
+  for (const Member& one : members) (one.required ? required : optional).push_back(one.expr);
+  return e_.members(comma(), required, optional, undeclared);
 }
 
 // At least one member. tails[c]: what may follow when `c` members stand there, of those before member i.

@@ -36,6 +36,10 @@ ByteSet hex_digits(const std::vector<bool>& values) {
 Expr JsonText::hex(const std::vector<Range>& ranges, unsigned digits) {
   if (ranges.empty()) return Expr::nothing;
   if (digits == 0) return Expr::epsilon;
+  if (ranges.size() == 1 && ranges[0] == Range{0, (1u << 4 * digits) - 1}) {
+    static const ByteSet any_digit = hex_digits(std::vector<bool>(16, true));
+    return e_.repeat(e_.bytes(any_digit), digits, digits);
+  }
   const auto size = static_cast<char32_t>(1u << 4 * (digits - 1));
   std::map<Expr, std::vector<bool>> by_rest;
   for (char32_t lead = 0; lead < 16; ++lead) {
@@ -95,6 +99,12 @@ Expr JsonText::escapes(const CodePoints& set) {
 }
 
 Expr JsonText::spell(const CodePoints& set) {
+  const auto [known, is_new] = spelled_.try_emplace({set.ranges().begin(), set.ranges().end()});
+  if (is_new) known->second = spell_new(set);
+  return known->second;
+}
+
+Expr JsonText::spell_new(const CodePoints& set) {
   CodePoints plain;
   for (const auto& [first, last] : {Range{0x20, 0x21}, Range{0x23, 0x5B}, Range{0x5D, 0x10FFFF}}) {
     plain.add(CodePoints(clip(set.ranges(), first, last)));

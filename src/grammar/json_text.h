@@ -1,6 +1,7 @@
 // JSON's texts as expressions: strings, numbers, values as they are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,7 +32,7 @@ class JsonText {
   explicit JsonText(Expressions& expressions) : e_(expressions) {}
 
   Expr spell(const CodePoints& set);           // one character of a string
-  Expr any_character() { return any_ == Expr::nothing ? any_ = spell(CodePoints::all()) : any_; }
+  Expr any_character() { return spell(CodePoints::all()); }
   Expr body(std::string_view text);            // of a string that is `text`, between the quotes
   Expr quoted(Expr body) { return e_.concat(e_.literal("\""), e_.concat(body, e_.literal("\""))); }
 
@@ -43,6 +44,7 @@ class JsonText {
   }
 
  private:
+  Expr spell_new(const CodePoints& set);
   Expr hex(const std::vector<CodePoints::Range>& ranges, unsigned digits);
   Expr escapes(const CodePoints& set);
   Expr pairs(const CodePoints& set);
@@ -55,7 +57,14 @@ class JsonText {
                  bool integer);
 
   Expressions& e_;
-  Expr any_ = Expr::nothing;
+  struct Less {
+    bool operator()(const std::vector<CodePoints::Range>& a, const std::vector<CodePoints::Range>& b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x.first != y.first ? x.first < y.first : x.last < y.last;
+      });
+    }
+  };
+  std::map<std::vector<CodePoints::Range>, Expr, Less> spelled_;
 };
 
 }  // namespace rill::grammar

@@ -222,7 +222,7 @@ std::uint64_t digest(const Rules& rules) {
     words.assign(1, static_cast<std::uint64_t>(n.kind));
     e.each_operand(expr, [&](Expr operand) { words.push_back(digests[index(operand)]); });
     if (n.kind == Kind::either || n.kind == Kind::both) std::sort(words.begin() + 1, words.end());
-    if (n.kind == Kind::repeat) words.insert(words.end(), {n.second, n.third});
+    if (n.kind == Kind::repeat || n.kind == Kind::members) words.insert(words.end(), {n.second, n.third});
     if (n.kind == Kind::bytes) words.insert(words.end(), e.set(n).words().begin(), e.set(n).words().end());
     if (n.kind == Kind::call) words.push_back(numbers[n.first]);
     if (n.kind == Kind::token) {

@@ -158,6 +158,27 @@ TEST(JsonSchemaTest, CombinationsAreExact) {
                   {R"({"a":1,"b":2})"}, {R"({"a":1})", R"({"a":1,"a":2})", R"({"a":1,"b":2,"c":3})"});
 }
 
+TEST(JsonSchemaTest, PropertyOrders) {
+  constexpr std::string_view kSchema = R"({"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"integer"},
+      "c":{"type":"integer"}},"required":["a","c"],"additionalProperties":{"type":"null"}})";
+  expect_language(kSchema, {R"({"a":1,"c":2})", R"({"b":1,"a":2,"c":3,"z":null,"y":null})"},
+                  {R"({"c":1,"a":2})", R"({"a":1,"b":2,"c":3})", R"({"a":1})", "{}"});
+  expect_language(kSchema, {R"({"a":1,"b":2,"c":3})"}, {R"({"b":1,"a":2,"c":3})"},
+                  {.property_order = PropertyOrder::alphabetical, .whitespace = JsonWhitespace::compact});
+  expect_language(kSchema, {R"({"c":1,"a":2})", R"({"z":null,"c":1,"y":null,"a":2,"b":3,"z":null})", R"({"b":1,"c":1,"a":2})"},
+                  {R"({"c":1})", R"({"a":1,"c":1,"a":1})", R"({"b":1,"b":1,"a":1,"c":1})", "{}", R"({"a":1,"c":1,"z":1})"},
+                  {.property_order = PropertyOrder::any, .whitespace = JsonWhitespace::compact});
+  // Far more orders than could ever be written out.
+  std::string schema = R"({"type":"object","additionalProperties":false,"required":[)", text;
+  for (int i = 0; i < 60; ++i) schema += (i > 0 ? ",\"p" : "\"p") + std::to_string(i) + '"';
+  schema += R"(],"properties":{)";
+  for (int i = 0; i < 60; ++i) schema += (i > 0 ? ",\"p" : "\"p") + std::to_string(i) + R"(":{"type":"integer"})";
+  for (int i = 60; i-- > 0;) text += (text.empty() ? "{\"p" : ",\"p") + std::to_string(i) + "\":1";
+  const Language language(schema + "}}", {.property_order = PropertyOrder::any, .whitespace = JsonWhitespace::compact});
+  EXPECT_TRUE(language.has(text + "}"));
+  EXPECT_FALSE(language.has(text + R"(,"p7":1})"));
+}
+
 TEST(JsonSchemaTest, WhitespaceAsAsked) {
   constexpr std::string_view kSchema = R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}},"required":["a"]})";
   expect_language(kSchema, {"{ \"a\" : [ 1 ,\n 2 ] }", R"({"a":[]})"}, {}, {.whitespace = JsonWhitespace::bounded});
