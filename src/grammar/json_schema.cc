@@ -121,6 +121,10 @@ class SchemaCompiler {
   Expr comma() { return e_.concat(layout_.before_comma, e_.concat(e_.literal(","), layout_.after_comma)); }
   Expr bracketed(std::string_view open, Expr inside, bool may_be_empty, std::string_view close);
 
+  // Whether what schema `id` says of unevaluated items and properties is about those that no plain schema declares.
+  bool decides_unevaluated(const Goal& goal, const Branch& branch, SchemaId id) const {
+    return !branch.evaluation_open && goal == Goal{{id, false}};
+  }
   Expr regex(const std::string& pattern, Match match);
   const Schema& at(SchemaId id) const { return branches_.schema(id); }
 
@@ -211,14 +215,15 @@ Expr SchemaCompiler::literal(JsonView root) {
       case JsonKind::array:
       case JsonKind::object: {
         const bool object = value.is(JsonKind::object);
-        Expr inside = Expr::epsilon;
-        for (std::size_t i = value.size(); i-- > 0;) {
-          Expr part = top.parts[i];
-          if (object) {
-            const Expr colon = e_.concat(layout_.before_colon, e_.concat(e_.literal(":"), layout_.after_colon));
-            part = e_.concat(text_.quoted(text_.body(value[i].name())), e_.concat(colon, part));
-          }
-          inside = i + 1 == value.size() ? part : e_.concat(part, e_.concat(comma(), inside));
+        for (std::size_t i = 0; object && i < value.size(); ++i) {
+          const Expr colon = e_.concat(layout_.before_colon, e_.concat(e_.literal(":"), layout_.after_colon));
+          top.parts[i] = e_.concat(text_.quoted(text_.body(value[i].name())), e_.concat(colon, top.parts[i]));
+        }
+        Expr inside = value.size() == 0 ? Expr::epsilon : top.parts.back();
+        if (object && value.size() > 0 && options_.property_order == PropertyOrder::any) {
+          inside = e_.members(comma(), top.parts, {}, Expr::nothing);
+        } else {
+          for (std::size_t i = value.size(); i-- > 1;) inside = e_.concat(top.parts[i - 1], e_.concat(comma(), inside));
         }
         expr = bracketed(object ? "{" : "[", value.size() == 0 ? Expr::nothing : inside, value.size() == 0, object ? "}" : "]");
         break;
@@ -364,6 +369,8 @@ Expr SchemaCompiler::array(const Goal& goal, const Branch& branch, std::vector<L
     most = std::min(most, s.max_items.value_or(most));
     prefix = std::max(prefix, s.prefix_items.size());
   }
+  const bool any_contains =
+      std::any_of(branch.plain.begin(), branch.plain.end(), [&](SchemaId id) { return at(id).contains.has_value(); });
   for (const SchemaId id : branch.plain) {
     const Schema& s = at(id);
     if (s.unique_items && most > 1) checks.push_back({id, false});
@@ -371,7 +378,7 @@ Expr SchemaCompiler::array(const Goal& goal, const Branch& branch, std::vector<L
       several_contains |= contains.has_value();
       contains = id;
     }
-    if (s.unevaluated_items && (branches_.holder(goal) != id || s.contains)) checks.push_back({id, false});
+    if (s.unevaluated_items && (!decides_unevaluated(goal, branch, id) || any_contains)) checks.push_back({id, false});
   }
   if (least > most || least >= kUnbounded) return Expr::nothing;
 
@@ -387,7 +394,10 @@ Expr SchemaCompiler::array(const Goal& goal, const Branch& branch, std::vector<L
       }
     }
     for (const SchemaId id : branch.plain) {
-      if (at(id).unevaluated_items && !evaluated && branches_.holder(goal) == id && !contains) {
+      const bool others = std::any_of(branch.plain.begin(), branch.plain.end(), [&](SchemaId other) {
+        return other != id && at(other).unevaluated_items;
+      });
+      if (at(id).unevaluated_items && !evaluated && decides_unevaluated(goal, branch, id) && !any_contains && !others) {
         of_item.push_back({*at(id).unevaluated_items, false});
       }
     }
@@ -445,11 +455,11 @@ Goal SchemaCompiler::goal_of_property(const Goal& goal, const Branch& branch, st
       if (validator_->pattern_found(pattern, name)) result.push_back({of_pattern, false}), declared = true;
     }
     if (!declared && s.additional_properties) result.push_back({*s.additional_properties, false}), declared = true;
-    evaluated |= declared;
+    evaluated |= declared || (s.unevaluated_properties && goal != Goal{{id, false}});
   }
   for (const SchemaId id : branch.plain) {
     const auto& unevaluated = at(id).unevaluated_properties;
-    if (unevaluated && !evaluated && branches_.holder(goal) == id) result.push_back({*unevaluated, false});
+    if (unevaluated && !evaluated && decides_unevaluated(goal, branch, id)) result.push_back({*unevaluated, false});
   }
   return normalised(std::move(result));
 }
@@ -547,11 +557,11 @@ Expr SchemaCompiler::undeclared_member(const Goal& goal, const Branch& branch, c
         if (matches(pattern)) of_key.push_back({of_pattern, false}), by_pattern = true;
       }
       if (!by_pattern && s.additional_properties) of_key.push_back({*s.additional_properties, false});
-      evaluated |= by_pattern || s.additional_properties;
+      evaluated |= by_pattern || s.additional_properties || (s.unevaluated_properties && goal != Goal{{id, false}});
     }
     for (const SchemaId id : branch.plain) {
       const auto& unevaluated = at(id).unevaluated_properties;
-      if (unevaluated && !evaluated && branches_.holder(goal) == id) of_key.push_back({*unevaluated, false});
+      if (unevaluated && !evaluated && decides_unevaluated(goal, branch, id)) of_key.push_back({*unevaluated, false});
     }
     of_key = normalised(std::move(of_key));
     if (branches_.is_never(of_key)) continue;
@@ -577,7 +587,7 @@ Expr SchemaCompiler::object(const Goal& goal, const Branch& branch, std::vector<
     const Schema& s = at(id);
     least = std::max(least, s.min_properties.value_or(0));
     if (s.max_properties) most = std::min(most.value_or(*s.max_properties), *s.max_properties);
-    if (s.unevaluated_properties && branches_.holder(goal) != id) checks.push_back({id, false});
+    if (s.unevaluated_properties && !decides_unevaluated(goal, branch, id)) checks.push_back({id, false});
   }
   std::vector<std::string> names;
   const std::vector<Member> members = declared_members(goal, branch, names);

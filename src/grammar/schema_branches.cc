@@ -102,6 +102,7 @@ bool SchemaBranches::settle(Open& open) {
 bool SchemaBranches::take(Open& open, const Literal& literal) {
   if (literal.negated) {
     const auto choices = negation(literal.schema);
+    open.branch.evaluation_open = true;
     if (!choices) {
       open.branch.checks.push_back(literal);
     } else if (choices->empty()) {
@@ -134,6 +135,7 @@ void SchemaBranches::add_splits(Open& open, SchemaId id, const Schema& s) {
     for (const SchemaId one : *list) choices.push_back({{one, false}});
     open.splits.emplace_back(id, std::move(choices));
   }
+  open.branch.evaluation_open |= s.any_of.size() > 1 || (s.condition && !s.consequence && !s.alternative);
   if (s.one_of.size() > 1 && !all_disjoint(s.one_of)) open.branch.checks.push_back({id, false});
   if (s.condition && (s.consequence || s.alternative)) {
     std::vector<Literal> yes{{*s.condition, false}}, no{{*s.condition, true}};

@@ -29,6 +29,9 @@ struct Branch {
   std::vector<schema::SchemaId> plain = {};
   std::vector<Literal> checks = {};
   schema::TypeSet types = schema::kAllTypes;
+  // Values may have more evaluated than what `plain` declares, or less: what came from a negation evaluates nothing, and
+  // of several alternatives more than one may hold.
+  bool evaluation_open = false;
 };
 
 // What a schema that was made here excludes.
@@ -53,10 +56,6 @@ class SchemaBranches {
 
   bool holds(const Literal& literal, schema::JsonView value) const;
   bool is_never(const Goal& goal) const;
-  // The schema whose unevaluated items and properties are those that no plain schema of a branch evaluates.
-  std::optional<schema::SchemaId> holder(const Goal& goal) const {
-    return goal.size() == 1 && !goal[0].negated ? std::optional(goal[0].schema) : std::nullopt;
-  }
 
  private:
   using Choices = std::vector<std::vector<Literal>>;  // one of these, all of that

@@ -197,6 +197,7 @@ class SchemaParser {
   std::map<std::string, Target> resources_, anchors_;                // by URI; anchors: with their fragment
   std::map<std::string, std::size_t> dynamic_anchors_;               // how many resources have one
   std::size_t recursive_anchors_ = 0;
+  std::vector<bool> is_old_;  // by document: of draft 7 or before, as far as it says
   std::set<std::string> fetched_;
 };
 
@@ -290,7 +291,8 @@ void SchemaParser::enter_resource(Place& place) {
   };
   auto id = text_of("$id");
   if (!id) id = text_of("id");
-  if (id) {
+  const bool shadowed = is_old_[place.document] && place.view.find("$ref");  // up to draft 7, $ref hides it
+  if (id && !shadowed) {
     const auto [uri, fragment] = split_fragment(*id);
     const std::string whole = resolve_uri(place.base, *id);
     if (!uri.empty()) {
@@ -504,6 +506,9 @@ Result<void> SchemaParser::add_document(std::string_view text, std::string uri) 
   const auto number = static_cast<std::uint32_t>(result_.documents_.size());
   result_.digest_ = result_.digest_ * 31 + checksum(std::as_bytes(std::span(text)));
   result_.documents_.push_back(document);
+  const auto draft = document.root().find("$schema");
+  const std::string_view version = draft && draft->is(JsonKind::string) ? draft->text() : "";
+  is_old_.push_back(version.find("2019-09") == version.npos && version.find("2020-12") == version.npos);
   const Place place{document.root(), {}, std::move(uri), number};
   resources_.try_emplace(place.base, Target{number, place.view, {}, place.base});
   RILL_TRY(id_of(place));

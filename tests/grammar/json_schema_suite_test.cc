@@ -1,0 +1,177 @@
+// The JSON-Schema-Test-Suite, once for the validator and once as constrained decoding: a valid instance has to be in the
+// grammar in some order of its properties, an invalid one in none.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "rill/grammar.h"
+#include "base/error.h"
+#include "schema/validator.h"
+#include "support/real_models.h"
+
+namespace rill {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::JsonKind;
+using schema::JsonView;
+
+const fs::path kSuite = fs::path(RILL_MODEL_DIR) / "json-schema-test-suite";
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\', result += c;
+    } else if (byte < 0x20) {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      result += "\\u00", result += kHex[byte / 16], result += kHex[byte % 16];
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string compact(JsonView value) {  // the suite's own nesting is shallow
+  std::string text;
+  switch (value.kind()) {
+    case JsonKind::null: return "null";
+    case JsonKind::boolean: return value.truth() ? "true" : "false";
+    case JsonKind::number: return std::string(value.text());
+    case JsonKind::string: return quoted(value.text());
+    case JsonKind::array:
+      for (std::size_t i = 0; i < value.size(); ++i) text += (i > 0 ? "," : "") + compact(value[i]);
+      return "[" + text + "]";
+    case JsonKind::object:
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        text += (i > 0 ? "," : "") + quoted(value[i].name()) + ":" + compact(value[i]);
+      }
+      return "{" + text + "}";
+  }
+  return text;
+}
+
+std::map<std::string, std::string> remotes() {
+  std::map<std::string, std::string> documents;
+  for (const auto& entry : fs::recursive_directory_iterator(kSuite / "remotes")) {
+    if (entry.path().extension() != ".json") continue;
+    documents["http://localhost:1234/" + fs::relative(entry.path(), kSuite / "remotes").generic_string()] = text_of(entry.path());
+  }
+  return documents;
+}
+
+struct Counts {
+  int groups = 0, right = 0, refused = 0, false_accepts = 0, false_rejects = 0;
+};
+
+// Calls judge(schema text) for each group, which gives what judges an instance, or nothing if the schema is refused.
+template <typename Judge>
+std::map<std::string, Counts> run(const std::string& draft, Judge judge, std::string& wrong) {
+  std::map<std::string, Counts> by_file;
+  for (const auto& entry : fs::directory_iterator(kSuite / "tests" / draft)) {
+    if (entry.path().extension() != ".json") continue;
+    Counts& counts = by_file[entry.path().stem().string()];
+    const auto file = schema::JsonDocument::parse(text_of(entry.path())).value();
+    for (std::size_t g = 0; g < file.root().size(); ++g) {
+      const JsonView group = file.root()[g];
+      ++counts.groups;
+      const auto name = [&] { return draft + "/" + entry.path().stem().string() + ": " + std::string(group.find("description")->text()); };
+      const auto judged = judge(compact(*group.find("schema")));
+      if (!judged) {
+        ++counts.refused;
+        wrong += "refused " + name() + ": " + judged.error().message + "\n";
+        continue;
+      }
+      bool right = true;
+      const JsonView tests = *group.find("tests");
+      for (std::size_t t = 0; t < tests.size(); ++t) {
+        const bool valid = tests[t].find("valid")->truth();
+        if ((*judged)(*tests[t].find("data")) == valid) continue;
+        right = false;
+        ++(valid ? counts.false_rejects : counts.false_accepts);
+        wrong += (valid ? "false reject " : "false accept ") + name() + ": " +
+                 std::string(tests[t].find("description")->text()) + ": " + compact(*tests[t].find("data")) + "\n";
+      }
+      counts.right += right ? 1 : 0;
+    }
+  }
+  return by_file;
+}
+
+Counts total(const std::map<std::string, Counts>& by_file) {
+  Counts sum;
+  for (const auto& [file, counts] : by_file) {
+    sum.groups += counts.groups, sum.right += counts.right, sum.refused += counts.refused;
+    if (file != "format") sum.false_accepts += counts.false_accepts;
+    sum.false_rejects += counts.false_rejects;
+  }
+  return sum;
+}
+
+using InstanceTest = std::function<bool(JsonView)>;
+
+class JsonSchemaSuite : public testing::TestWithParam<std::pair<const char*, int>> {};
+
+TEST_P(JsonSchemaSuite, ConstrainedDecodingHoldsIt) {
+  RILL_REQUIRE_MODEL(folder, "json-schema-test-suite");
+  const auto [draft, percent] = GetParam();
+  const JsonGrammarOptions options{.property_order = PropertyOrder::any, .whitespace = JsonWhitespace::compact,
+                                   .documents = remotes()};
+  std::string wrong;
+  const auto by_file = run(draft, [&](const std::string& text) -> Result<InstanceTest> {
+    auto grammar = Grammar::json_schema(text, options);
+    if (!grammar && grammar.error().code == ErrorCode::invalid_argument) return InstanceTest([](JsonView) { return false; });
+    if (!grammar) return grammar.error();
+    return InstanceTest([grammar = *grammar](JsonView instance) { return grammar.match(compact(instance)).value().matches; });
+  }, wrong);
+  const Counts sum = total(by_file);
+  ASSERT_GT(sum.groups, 100);
+  EXPECT_EQ(sum.false_accepts, 0) << wrong;
+  EXPECT_GE(sum.right * 100, sum.groups * percent) << sum.right << " of " << sum.groups << "\n" << wrong;
+  for (const auto& [file, counts] : by_file) {
+    std::printf("%s %s: %d of %d groups, %d refused, %d false accepts, %d false rejects\n", draft, file.c_str(), counts.right,
+                counts.groups, counts.refused, counts.false_accepts, counts.false_rejects);
+  }
+  if (std::getenv("RILL_VERBOSE") != nullptr) std::printf("%s", wrong.c_str());
+}
+
+TEST_P(JsonSchemaSuite, TheValidatorHoldsIt) {
+  RILL_REQUIRE_MODEL(folder, "json-schema-test-suite");
+  const auto documents = remotes();
+  std::string wrong;
+  const auto by_file = run(GetParam().first, [&](const std::string& text) -> Result<InstanceTest> {
+    RILL_ASSIGN(const auto document, schema::SchemaDocument::parse(text, {.documents = documents}));
+    RILL_ASSIGN(const auto validator, schema::Validator::create(document));
+    if (!document->not_enforced().empty()) return make_error(ErrorCode::unsupported, "{}", document->not_enforced()[0].pointer);
+    if (!validator->not_enforced().empty()) return make_error(ErrorCode::unsupported, "{}", validator->not_enforced()[0].pointer);
+    return InstanceTest([validator](JsonView instance) { return validator->is_valid(schema::SchemaId{}, instance); });
+  }, wrong);
+  const Counts sum = total(by_file);
+  EXPECT_EQ(sum.false_accepts, 0) << wrong;
+  EXPECT_GE(sum.right * 100, sum.groups * GetParam().second) << sum.right << " of " << sum.groups << "\n" << wrong;
+  if (std::getenv("RILL_VERBOSE") != nullptr) std::printf("%s", wrong.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(Drafts, JsonSchemaSuite,
+                         testing::Values(std::pair("draft4", 98), std::pair("draft6", 98), std::pair("draft7", 98),
+                                         std::pair("draft2019-09", 97), std::pair("draft2020-12", 90)),
+                         [](const auto& info) {
+                           std::string name = info.param.first;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace rill
