@@ -24,7 +24,7 @@ struct KvPoolOptions {
 // A snapshot. used + reserved + free is the budget, rounded down to whole pages.
 struct KvPoolUse {
   std::uint64_t budget_bytes = 0;
-  std::uint64_t used_bytes = 0;      // of pages that sessions hold, shared ones once
+  std::uint64_t used_bytes = 0;      // of pages that sessions hold or prefix caches have pinned, shared ones once
   std::uint64_t reserved_bytes = 0;  // promised to requests and not taken yet
   std::uint64_t cached_bytes = 0;    // of pages that only prefix caches hold: given up when they are needed, so they are free
   std::uint64_t free_bytes = 0;      // that may still be promised or taken

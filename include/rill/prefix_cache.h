@@ -70,8 +70,9 @@ class RILL_EXPORT PrefixCache : public std::enable_shared_from_this<PrefixCache>
   // Computes what is not held of `tokens`, so that what begins with them can go on from there; returns how many tokens
   // were computed. The errors of Session::create and feed; resource_exhausted: the limits have no room for them.
   Result<std::size_t> warm(std::string_view domain, std::span<const Token> tokens, const WarmOptions& options = {});
-  // Keeps a prefix that can be gone on from until it is unpinned as often, or its domain is dropped. not_found: it is
-  // not held, or not pinned.
+  // Keeps a prefix that can be gone on from until it is unpinned as often, or its domain is dropped: its pages are in use
+  // then, as by a session. not_found: it is not held, or not pinned. resource_exhausted: sessions use or were promised
+  // all the pool's room.
   Result<void> pin(std::string_view domain, std::span<const Token> tokens);
   Result<void> unpin(std::string_view domain, std::span<const Token> tokens);
   // Forgets all that was computed in the domain, pinned prefixes and statistics included. Sessions keep what they hold.

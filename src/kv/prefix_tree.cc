@@ -52,6 +52,9 @@ struct PrefixTree::Node {
   struct Held {
     Page* page = nullptr;
     std::size_t tokens = 0;
+    bool in_use = false;  // as it is pinned: the tree has a second reference, as a sequence
+
+    const Page* partial() const noexcept { return tokens < kTokensPerPage ? page : nullptr; }
   };
 
   // Of which all groups hold keys and values.
@@ -267,10 +270,12 @@ void PrefixTree::hold(Domain& domain, Node& node, const SequenceCache& cache, st
   for (std::size_t group = 0; group < node.held.size(); ++group) {
     Page* const filled = cache.pages(group)[page];
     if (filled == nullptr || node.held[group].tokens >= tokens) continue;
+    Node::Held held{filled, tokens, node.held[group].in_use};
+    if (held.in_use && !guarded([&] { return pool_->retain({&filled, 1}, Holder::sequence, none_, held.partial()); })) continue;
     // Never fails for a cache.
     static_cast<void>(pool_->retain({&filled, 1}, Holder::cache, none_));
     release(domain, node, group);
-    node.held[group] = {filled, tokens};
+    node.held[group] = held;
     domain.statistics.bytes += pool_->page_bytes();
     bytes_ += pool_->page_bytes();
   }
@@ -287,22 +292,37 @@ void PrefixTree::touch(Domain& domain, std::span<Node* const> path, const Sequen
   }
 }
 
-Result<void> PrefixTree::pin(std::string_view name, std::span<const Token> tokens, std::uint64_t rollback_reserve) {
-  const std::lock_guard lock(mutex_);
+Result<PrefixTree::Path> PrefixTree::held_path(std::string_view name, std::span<const Token> tokens,
+                                               std::uint64_t rollback_reserve) const {
   const auto domain = domains_.find(name);
-  const Path path = domain == domains_.end() ? Path{} : walk(*domain->second, tokens);
+  Path path = domain == domains_.end() ? Path{} : walk(*domain->second, tokens);
   const std::uint64_t held = longest_hit(path, rollback_reserve);
   if (held != tokens.size() || tokens.empty()) {
     return make_error(ErrorCode::not_found, "a prefix of {} tokens: the cache holds {} of them", tokens.size(), held);
   }
-  const auto [pin, added] = domain->second->pins.try_emplace({tokens.begin(), tokens.end()}, Pin{path.nodes.back(), 0});
+  return path;
+}
+
+Result<void> PrefixTree::check_holds(std::string_view name, std::span<const Token> tokens,
+                                     std::uint64_t rollback_reserve) const {
+  const std::lock_guard lock(mutex_);
+  RILL_TRY(held_path(name, tokens, rollback_reserve));
+  return {};
+}
+
+Result<void> PrefixTree::pin(std::string_view name, std::span<const Token> tokens, std::uint64_t rollback_reserve) {
+  const std::lock_guard lock(mutex_);
+  RILL_ASSIGN(const Path path, held_path(name, tokens, rollback_reserve));
+  auto& pins = domains_.find(name)->second->pins;
+  const auto [pin, added] = pins.try_emplace({tokens.begin(), tokens.end()}, Pin{path.nodes.back(), 0});
   if (!added) return ++pin->second.count, Result<void>();
   for (auto node = path.nodes.rbegin(); node != path.nodes.rend(); ++node) {
     if (!(*node)->use[kWindow].listed()) break;
     ++pin->second.window_nodes;
   }
-  add_pins(*pin->second.last, pin->second.window_nodes, 1);
-  return {};
+  auto in_use = add_pin(pin->second);
+  if (!in_use) pins.erase(pin);
+  return in_use;
 }
 
 Result<void> PrefixTree::unpin(std::string_view name, std::span<const Token> tokens) {
@@ -311,7 +331,7 @@ Result<void> PrefixTree::unpin(std::string_view name, std::span<const Token> tok
     auto& pins = domain->second->pins;
     if (const auto pin = pins.find({tokens.begin(), tokens.end()}); pin != pins.end()) {
       if (--pin->second.count > 0) return {};
-      add_pins(*pin->second.last, pin->second.window_nodes, -1);
+      drop_pin(pin->second);
       pins.erase(pin);
       return {};
     }
@@ -319,13 +339,45 @@ Result<void> PrefixTree::unpin(std::string_view name, std::span<const Token> tok
   return make_error(ErrorCode::not_found, "the prefix of {} tokens is not pinned", tokens.size());
 }
 
-void PrefixTree::add_pins(Node& last, std::size_t window_nodes, std::ptrdiff_t count) noexcept {
-  for (Node* node = &last; node->parent != nullptr; node = node->parent) {
-    node->pins[kWhole] += static_cast<std::size_t>(count);
-    if (window_nodes > 0) {
-      --window_nodes;
-      node->pins[kWindow] += static_cast<std::size_t>(count);
-    }
+Result<void> PrefixTree::add_pin(const Pin& pin) {
+  Result<void> in_use;
+  std::size_t window_nodes = pin.window_nodes;
+  for (Node* node = pin.last; node->parent != nullptr; node = node->parent) {
+    ++node->pins[kWhole];
+    if (window_nodes > 0) --window_nodes, ++node->pins[kWindow];
+    if (in_use) in_use = guarded([&] { return put_in_use(*node); });
+  }
+  if (!in_use) drop_pin(pin);
+  return in_use;
+}
+
+void PrefixTree::drop_pin(const Pin& pin) noexcept {
+  std::size_t window_nodes = pin.window_nodes;
+  for (Node* node = pin.last; node->parent != nullptr; node = node->parent) {
+    --node->pins[kWhole];
+    if (window_nodes > 0) --window_nodes, --node->pins[kWindow];
+    put_out_of_use(*node);
+  }
+}
+
+// The pages of what is pinned.
+Result<void> PrefixTree::put_in_use(Node& node) {
+  for (std::size_t group = 0; group < node.held.size(); ++group) {
+    Node::Held& held = node.held[group];
+    if (held.in_use || held.page == nullptr || node.pins[in(kWindow, group) ? kWindow : kWhole] == 0) continue;
+    RILL_TRY(pool_->retain({&held.page, 1}, Holder::sequence, none_, held.partial()));
+    held.in_use = true;
+  }
+  return {};
+}
+
+// Those of what is not.
+void PrefixTree::put_out_of_use(Node& node) noexcept {
+  for (std::size_t group = 0; group < node.held.size(); ++group) {
+    Node::Held& held = node.held[group];
+    if (!held.in_use || node.pins[in(kWindow, group) ? kWindow : kWhole] > 0) continue;
+    pool_->release({&held.page, 1}, Holder::sequence, none_, held.partial());
+    held.in_use = false;
   }
 }
 
@@ -353,14 +405,13 @@ void PrefixTree::reclaim(std::size_t pages) noexcept {
   }
 }
 
-// Anything that is not pinned and that no sequence holds.
+// Anything that no sequence holds, and that is not pinned.
 bool PrefixTree::holds_unshared() const noexcept {
   for (const auto& [name, domain] : domains_) {
     for (const Use* use = domain->root.use[kWhole].older; use->node != &domain->root; use = use->older) {
       for (std::size_t group = 0; group < use->node->held.size(); ++group) {
         const Page* const page = use->node->held[group].page;
-        const Part part = in(kWindow, group) ? kWindow : kWhole;
-        if (page != nullptr && !page->shared() && use->node->pins[part] == 0) return true;
+        if (page != nullptr && !page->shared()) return true;
       }
     }
   }
@@ -426,8 +477,10 @@ std::size_t PrefixTree::evict(Domain& domain, Use& use) noexcept {
 }
 
 std::size_t PrefixTree::release(Domain& domain, Node& node, std::size_t group) noexcept {
-  Page* const page = std::exchange(node.held[group], {}).page;
+  const Node::Held held = std::exchange(node.held[group], {});
+  Page* const page = held.page;
   if (page == nullptr) return 0;
+  if (held.in_use) pool_->release({&page, 1}, Holder::sequence, none_, held.partial());
   domain.statistics.bytes -= pool_->page_bytes();
   bytes_ -= pool_->page_bytes();
   const bool shared = page->shared();

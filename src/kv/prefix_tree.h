@@ -25,7 +25,8 @@ namespace rill::kv {
 // that a descent compares every token, and those that share most with a chunk are neighbours of its place: there is no
 // hash, and nothing to collide. A domain is a tree of its own: what others hold is not looked at, and costs no time.
 //
-// No page is taken from the pool: it only keeps what sequences filled, and gives that up, least recently used first.
+// No page is taken from the pool: it only keeps what sequences filled, and gives up what is not pinned, least recently used
+// first.
 class PrefixTree final : public Reclaimer {
  public:
   // Pages of at most that many bytes in all, and of each domain.
@@ -47,7 +48,10 @@ class PrefixTree final : public Reclaimer {
   // Keeps what `cache` holds, which is that of `tokens`. What the limits have no room for is given up again.
   void insert(std::string_view domain, std::span<const Token> tokens, const SequenceCache& cache);
 
-  // Keeps a prefix that can be gone on from until it is unpinned as often, or dropped. not_found: it is not held.
+  // not_found: it does not hold `tokens` so that they can be gone on from.
+  Result<void> check_holds(std::string_view domain, std::span<const Token> tokens, std::uint64_t rollback_reserve) const;
+  // Keeps such a prefix until it is unpinned as often, or dropped: its pages are in use then, as by a sequence. not_found: as
+  // above. resource_exhausted: all room is in use or promised.
   Result<void> pin(std::string_view domain, std::span<const Token> tokens, std::uint64_t rollback_reserve);
   Result<void> unpin(std::string_view domain, std::span<const Token> tokens);
   // Forgets the domain, pinned prefixes and statistics included.
@@ -80,7 +84,11 @@ class PrefixTree final : public Reclaimer {
   void hold(Domain& domain, Node& node, const SequenceCache& cache, std::size_t page, std::size_t tokens) noexcept;
   bool adopt(const Path& path, std::uint64_t length, SequenceCache& cache) const;
   void touch(Domain& domain, std::span<Node* const> path, const SequenceCache& cache) noexcept;
-  void add_pins(Node& last, std::size_t window_nodes, std::ptrdiff_t count) noexcept;
+  Result<Path> held_path(std::string_view name, std::span<const Token> tokens, std::uint64_t rollback_reserve) const;
+  Result<void> add_pin(const Pin& pin);
+  void drop_pin(const Pin& pin) noexcept;
+  Result<void> put_in_use(Node& node);
+  void put_out_of_use(Node& node) noexcept;
 
   bool in(Part part, std::size_t group) const noexcept { return part == kWhole || pool_->groups()[group].window != 0; }
   bool gives_way(const Node& node, Part part, bool only_unshared) const noexcept;
@@ -92,7 +100,7 @@ class PrefixTree final : public Reclaimer {
   void clear(Domain& domain) noexcept;
 
   std::shared_ptr<PagePool> pool_;
-  Reservation none_;  // caches need no promise
+  Reservation none_;  // neither what is cached nor what is pinned has a promise
   std::uint64_t max_bytes_;
   std::uint64_t max_domain_bytes_;
   mutable std::mutex mutex_;  // guards all below; taken before the pool's own

@@ -34,8 +34,12 @@ Result<std::size_t> PrefixCache::warm(std::string_view domain, std::span<const T
   return guarded([&]() -> Result<std::size_t> {
     if (domain.empty()) return make_error(ErrorCode::invalid_argument, "domain is empty");
     std::size_t computed = 0;
-    Result<void> pinned = tree_->pin(domain, tokens, options.rollback_reserve);
-    if (!pinned) {
+    const auto keep = [&] {
+      return options.pin ? tree_->pin(domain, tokens, options.rollback_reserve)
+                         : tree_->check_holds(domain, tokens, options.rollback_reserve);
+    };
+    Result<void> kept = keep();
+    if (!kept && kept.error().code == ErrorCode::not_found) {
       RILL_ASSIGN(const auto state,
                   session::SessionState::create(pool_->model(), {.kv_type = pool_->options().kv_type,
                                                                  .prefill_chunk = options.prefill_chunk,
@@ -46,13 +50,13 @@ Result<std::size_t> PrefixCache::warm(std::string_view domain, std::span<const T
       RILL_ASSIGN(const auto reused, state->replace({tokens.begin(), tokens.end()}, {}, options.stop, {}));
       state->cache_prefix();
       computed = tokens.size() - reused.tokens;
-      pinned = tree_->pin(domain, tokens, options.rollback_reserve);
-      if (!pinned) {
+      kept = keep();
+      if (!kept && kept.error().code == ErrorCode::not_found) {
         return make_error(ErrorCode::resource_exhausted, "a prefix of {} tokens is more than the prefix cache may hold",
                           tokens.size());
       }
     }
-    if (!options.pin) RILL_TRY(unpin(domain, tokens));
+    RILL_TRY(kept);
     return computed;
   });
 }

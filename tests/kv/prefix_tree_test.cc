@@ -315,11 +315,13 @@ TEST(PrefixTreeTest, PinnedPrefixesStay) {
   EXPECT_EQ(tree.pin("d", {}, 0).error().code, ErrorCode::not_found);
   for (int i = 1; i < 20; ++i) add(tree, pool, "d", numbers(100, 1000 * i));
   tree.reclaim(kAllPages);
-  EXPECT_EQ(pool->stats().cached, 7u + 3);
+  EXPECT_EQ(pool->stats().used, 7u + 3);
+  EXPECT_EQ(pool->stats().cached, 0u);
   EXPECT_EQ(found(tree, pool, "d", pinned), 100u);
   ASSERT_TRUE(tree.unpin("d", pinned));
   tree.reclaim(kAllPages);
-  EXPECT_EQ(pool->stats().cached, 7u + 3);
+  EXPECT_EQ(pool->stats().used, 7u + 3);
+  EXPECT_EQ(pool->stats().cached, 0u);
   ASSERT_TRUE(tree.unpin("d", pinned));
   EXPECT_EQ(tree.unpin("d", pinned).error().code, ErrorCode::not_found);
   tree.reclaim(kAllPages);
@@ -328,8 +330,43 @@ TEST(PrefixTreeTest, PinnedPrefixesStay) {
   add(tree, pool, "d", pinned);
   ASSERT_TRUE(tree.pin("d", pinned, 0));
   tree.drop("d");
+  EXPECT_EQ(pool->stats().available(), pool->stats().capacity);
   EXPECT_EQ(pool->stats().cached, 0u);
   EXPECT_EQ(tree.unpin("d", pinned).error().code, ErrorCode::not_found);
+}
+
+// They are not to be had for a promise, and nothing is pinned that was promised.
+TEST(PrefixTreeTest, PinnedPagesAreInUse) {
+  const auto pool = PagePool::create({tiny_group(0), tiny_group(20)}, 16 * kPageBytes).value();
+  PrefixTree tree(pool, kNoLimit, kNoLimit);
+  const std::vector<Token> tokens = numbers(100);
+  add(tree, pool, "d", tokens);
+  EXPECT_EQ(pool->stats().available(), 16u);
+  {
+    const Reservation most = pool->reserve(7).value();
+    EXPECT_EQ(tree.pin("d", tokens, 0).error().code, ErrorCode::resource_exhausted);
+    EXPECT_EQ(tree.unpin("d", tokens).error().code, ErrorCode::not_found);
+    EXPECT_EQ(pool->stats().used, 0u) << "nothing of it is pinned";
+    EXPECT_EQ(pool->stats().cached, 10u);
+  }
+  ASSERT_TRUE(tree.pin("d", tokens, 0));
+  ASSERT_TRUE(tree.check_holds("d", tokens, 0));
+  EXPECT_EQ(pool->stats().used, 10u);
+  EXPECT_EQ(pool->reserve(7).error().code, ErrorCode::resource_exhausted);
+  EXPECT_EQ(tree.pages_in_use("d", tokens, kReserve), 6u) << "a sequence shares the full pages";
+  SequenceCache sequence(pool, kReserve, pool->reserve(6).value());  // the page in part, windows, pages to spare
+  ASSERT_EQ(tree.find("d", tokens, 0, sequence).tokens, 100u);
+  EXPECT_EQ(sequence.reservation().pages(), 6u - 1 - 3);
+  compute(sequence, "d", numbers(112));
+  EXPECT_EQ(sequence.reservation().pages(), 6u - 1 - 2) << "what it copied is paid, and its window touches a page less";
+  tree.insert("d", numbers(112), sequence);  // the page that was pinned in part is full now
+  EXPECT_EQ(pool->stats().used, 10u);
+  sequence = SequenceCache(pool);
+  EXPECT_EQ(pool->stats().used, 10u);
+  EXPECT_EQ(found(tree, pool, "d", numbers(112)), 112u);
+  ASSERT_TRUE(tree.unpin("d", tokens));
+  EXPECT_EQ(pool->stats().used, 0u);
+  EXPECT_TRUE(pool->reserve(16));
 }
 
 TEST(PrefixTreeTest, ReclaimGivesBackWhatNoSequenceUses) {
@@ -425,6 +462,9 @@ class RandomUse {
     }
     running_.clear();
     if (testing::Test::HasFatalFailure()) return;
+    EXPECT_EQ(pool_->stats().used > 0, !pins_.empty());
+    EXPECT_EQ((pool_->stats().used + pool_->stats().cached) * kPageBytes, tree_->statistics().bytes);
+    for (const auto& [domain, tokens] : pins_) ASSERT_TRUE(tree_->unpin(domain, tokens));
     EXPECT_EQ(pool_->stats().cached * kPageBytes, tree_->statistics().bytes);
     EXPECT_EQ(pool_->stats().used, 0u);
     tree_.reset();

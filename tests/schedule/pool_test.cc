@@ -247,6 +247,34 @@ TEST(SharedPool, APrefixThatOthersHoldIsPromisedOnce) {
   }
 }
 
+// What is pinned takes room: who shares it needs no more for it, and who needs that room waits until it is unpinned.
+TEST(SharedPool, WhatIsPinnedIsNotPromised) {
+  const auto cache = PrefixCache::create(pool_of(tiny_llama(), 8)).value();
+  const KvPool& pool = *cache->pool();
+  const std::vector<Token> prefix = some_tokens(64);
+  ASSERT_EQ(cache->warm("a", prefix, {.pin = true}).value(), 64u);
+  EXPECT_EQ(pool.use().used_bytes, 4 * pool.use().page_bytes);
+  EXPECT_EQ(pool.use().free_bytes, 4 * pool.use().page_bytes);
+  Scheduler scheduler = Scheduler::create(tiny_llama(), {.prefix_cache = cache}).value();
+  const Submitted sharing = test::submit(scheduler, {.prompt = behind(prefix, 5, 1), .max_tokens = 20}, "a");
+  EXPECT_EQ(scheduler.step().value().running, 1u);
+  scheduler.run_until_idle().value();
+  test::expect_as_alone(tiny_llama(), sharing);
+  EXPECT_EQ(sharing.ticket.ledger().value().reused_tokens, 64u);
+  EXPECT_EQ(pool.use().used_bytes, 4 * pool.use().page_bytes);
+  const Submitted large = test::submit(scheduler, {.prompt = some_tokens(60, 2), .max_tokens = 10});
+  for (int step = 0; step < 3; ++step) {
+    const StepReport report = scheduler.step().value();
+    EXPECT_EQ(report.queued, 1u);
+    EXPECT_EQ(report.running, 0u);
+  }
+  cache->unpin("a", prefix).value();
+  EXPECT_EQ(scheduler.step().value().running, 1u);
+  scheduler.run_until_idle().value();
+  test::expect_as_alone(tiny_llama(), large);
+  EXPECT_EQ(scheduler.metrics().preemptions, 0u);
+}
+
 // One that drops its oldest tokens replaces what it shares: it is promised pages of its own.
 TEST(SharedPool, WhoDropsTheOldestIsPromisedAll) {
   const auto cache = PrefixCache::create(pool_of(tiny_llama(), 14)).value();

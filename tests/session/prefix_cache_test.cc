@@ -354,6 +354,9 @@ class RandomUse {
     hits += statistics.hits;
     evictions += statistics.evictions;
     running_.clear();
+    EXPECT_EQ(setup_.pool->use().used_bytes > 0, pinned_.has_value());
+    EXPECT_EQ(setup_.pool->use().used_bytes + setup_.pool->use().cached_bytes, setup_.cache->statistics().bytes);
+    if (pinned_) setup_.cache->unpin(pinned_->first, pinned_->second).value();
     EXPECT_EQ(setup_.pool->use().cached_bytes, setup_.cache->statistics().bytes);
     EXPECT_EQ(setup_.pool->use().used_bytes, 0u);
   }
@@ -494,7 +497,7 @@ class RandomUse {
     const std::string domain = below(2) == 0 ? "a" : "b";
     if (below(6) == 0) {
       setup_.cache->drop(domain);
-      pinned_.reset();
+      if (pinned_ && pinned_->first == domain) pinned_.reset();
     } else if (pinned_) {
       if (pinned_->first == domain) {
         setup_.cache->unpin(domain, pinned_->second).value();
