@@ -57,8 +57,9 @@ class ArchiveWriter {
 
  private:
   void put_bytes(const void* data, std::size_t count) {
-    const auto* const begin = static_cast<const std::byte*>(data);
-    bytes_.insert(bytes_.end(), begin, begin + count);
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + count);
+    if (count > 0) std::memcpy(bytes_.data() + end, data, count);
   }
 
   template <typename T>
@@ -118,19 +119,19 @@ class ArchiveReader {
   }
   void fail(ErrorCode code = ErrorCode::malformed) {
     if (failed_) return;
-    failed_ = code;
+    failed_ = true;
+    error_ = code;
     left_ = {};
   }
-  bool failed() const { return failed_.has_value(); }
+  bool failed() const { return failed_; }
   std::size_t left() const { return left_.size(); }
 
   // malformed: something was wrong, or more follows. incompatible: expect() found another value.
   Result<void> finish(const char* what) const {
-    if (failed_ == ErrorCode::incompatible) {
-      return make_error(*failed_, "{}: saved with other options", what);
-    }
-    if (failed_ || !left_.empty()) return make_error(ErrorCode::malformed, "{}: not what was saved", what);
-    return {};
+    if (!failed_ && left_.empty()) return {};
+    const bool incompatible = failed_ && error_ == ErrorCode::incompatible;
+    return make_error(incompatible ? error_ : ErrorCode::malformed, "{}: {}", what,
+                      incompatible ? "saved with other options" : "not what was saved");
   }
 
  private:
@@ -204,7 +205,8 @@ class ArchiveReader {
   }
 
   std::span<const std::byte> left_;
-  std::optional<ErrorCode> failed_;
+  bool failed_ = false;
+  ErrorCode error_ = ErrorCode::malformed;  // of what failed first
 };
 
 }  // namespace rill

@@ -25,10 +25,10 @@ std::string time() {
 // RFC 3339, appendix A.
 std::string duration() {
   const std::string minutes = "[0-9]+M(?:[0-9]+S)?";
-  const std::string in_day = "T" + group("[0-9]+H" + group(minutes) + "?|" + minutes + "|[0-9]+S");
+  const std::string in_day = std::string("T") + group("[0-9]+H" + group(minutes) + "?|" + minutes + "|[0-9]+S");
   const std::string months = "[0-9]+M(?:[0-9]+D)?";
   const std::string days = group("[0-9]+Y" + group(months) + "?|" + months + "|[0-9]+D");
-  return "P" + group("[0-9]+W|" + days + group(in_day) + "?|" + in_day);
+  return std::string("P") + group("[0-9]+W|" + days + group(in_day) + "?|" + in_day);
 }
 
 const char* const kOctet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";

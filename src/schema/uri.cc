@@ -75,7 +75,7 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   } else {
     const std::size_t slash = from.path.rfind('/');
     std::string merged(slash == std::string_view::npos ? "" : from.path.substr(0, slash + 1));
-    if (merged.empty() && !from.authority.empty()) merged = "/";
+    if (merged.empty() && !from.authority.empty()) merged += '/';
     result += without_dots(merged + std::string(to.path));
   }
   return result + std::string(to.query) + suffix;

@@ -26,8 +26,9 @@ struct Memory {
   std::vector<Token> tokens = {};  // and as tokens
   std::vector<Prefix> answered = {};  // where earlier answers end in them, ascending
   std::size_t answer_message = 0;  // the last answer: its place in `messages`, and as far as its tokens spell it
+  bool has_answer = false;
   std::string answer = "";
-  std::optional<std::vector<Token>> answer_tokens = std::nullopt;
+  std::vector<Token> answer_tokens = {};
 };
 
 template <typename Archive>
@@ -36,8 +37,8 @@ void fields(Archive& archive, Prefix& prefix) {
 }
 template <typename Archive>
 void fields(Archive& archive, Memory& memory) {
-  archive(memory.messages, memory.rendered, memory.tokens, memory.answered, memory.answer_message, memory.answer,
-          memory.answer_tokens);
+  archive(memory.messages, memory.rendered, memory.tokens, memory.answered, memory.answer_message,
+          memory.has_answer, memory.answer, memory.answer_tokens);
 }
 
 Result<void> check_saveable(const std::vector<Message>& messages) {
@@ -54,7 +55,7 @@ Result<void> check_saveable(const std::vector<Message>& messages) {
 // Of one that was read.
 Result<void> check_memory(const Memory& memory, const session::SessionState& session) {
   if (!memory.tokens.empty()) RILL_TRY(session.check_tokens(memory.tokens));
-  if (memory.answer_tokens && !memory.answer_tokens->empty()) RILL_TRY(session.check_tokens(*memory.answer_tokens));
+  if (!memory.answer_tokens.empty()) RILL_TRY(session.check_tokens(memory.answer_tokens));
   bool fits = memory.answer_message <= memory.messages.size();
   Prefix before;
   for (const Prefix& prefix : memory.answered) {
@@ -112,7 +113,8 @@ void Conversation::State::update() {
     messages[answer_message].content = result.text;
     const auto spelled = running->spelled();
     answer = result.text.substr(0, spelled.bytes);
-    answer_tokens.emplace(result.tokens.begin(), result.tokens.begin() + static_cast<std::ptrdiff_t>(spelled.tokens));
+    answer_tokens.assign(result.tokens.begin(), result.tokens.begin() + static_cast<std::ptrdiff_t>(spelled.tokens));
+    has_answer = true;
   }
   if (running->ended()) running.reset();
 }
@@ -142,10 +144,10 @@ Result<RenderedPrompt> Conversation::State::render(const std::vector<Message>& m
 Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedPrompt& prompt) const {
   const std::string_view text = prompt.text;
   Encoded encoded;
-  std::size_t known = answer_tokens ? answered_prefix(text, rendered, answer) : 0;
+  std::size_t known = has_answer ? answered_prefix(text, rendered, answer) : 0;
   if (known != 0) {
     encoded.tokens = tokens;
-    encoded.tokens.insert(encoded.tokens.end(), answer_tokens->begin(), answer_tokens->end());
+    encoded.tokens.insert(encoded.tokens.end(), answer_tokens.begin(), answer_tokens.end());
   } else {
     const auto earlier = std::find_if(answered.rbegin(), answered.rend(), [&](const Prefix& prefix) {
       return text.starts_with(std::string_view(rendered).substr(0, prefix.bytes));
@@ -227,7 +229,7 @@ Result<Generation> Conversation::respond(GenerateOptions options) {
     state.rendered = std::move(prompt.text);
     state.tokens = std::move(encoded.tokens);
     state.answer_message = state.messages.size();
-    state.answer_tokens.reset();
+    state.has_answer = false;
     state.running = running;
     return Generation(std::move(running));
   });
@@ -242,14 +244,14 @@ void Conversation::pop() {
   state_->settle();
   if (state_->messages.empty()) return;
   state_->messages.pop_back();
-  if (state_->messages.size() == state_->answer_message) state_->answer_tokens.reset();
+  if (state_->messages.size() == state_->answer_message) state_->has_answer = false;
 }
 
 void Conversation::clear() {
   state_->settle();
   state_->messages.clear();
   state_->answered.clear();
-  state_->answer_tokens.reset();
+  state_->has_answer = false;
 }
 
 Result<void> Conversation::save(const std::filesystem::path& path, const StopToken& stop) {
