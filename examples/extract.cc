@@ -1,0 +1,63 @@
+// What a text says, as JSON that a schema holds valid.
+//
+//   extract MODEL.gguf SCHEMA.json TEXT-FILE [TRIES]
+//
+// The schema is a mask, so that no token can leave it; what may fail is that the answer is cut short. Each further try draws
+// anew and may be twice as long.
+#include <rill/rill.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+
+namespace {
+
+std::string read(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(std::string("cannot read ") + path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<std::string> extract(rill::Session& session, const rill::Grammar& grammar, const std::string& prompt, std::size_t tries) {
+  for (std::size_t attempt = 0; attempt < tries; ++attempt) {
+    auto sampling = attempt == 0 ? rill::presets::extraction() : rill::presets::chat();
+    sampling.seed = attempt;
+    session.truncate(0).value();
+    auto answer = session.generate(prompt, {.max_tokens = std::size_t{128} << attempt, .sampling = sampling, .grammar = grammar,
+                                            .context_policy = rill::ContextPolicy::stop}).value();
+    const auto result = answer.finish().value();
+    if (grammar.match(result.text).value().matches) return result.text;
+    std::cerr << "try " << attempt + 1 << ": no whole value in " << result.tokens.size() << " tokens ("
+              << to_string(result.finish_reason) << ")\n";
+  }
+  return std::nullopt;
+}
+
+int run(const char* model_path, const char* schema_path, const char* text_path, std::size_t tries) {
+  // Before the model is loaded: an error in the schema should not take that long.
+  const std::string schema = read(schema_path);
+  const auto grammar = rill::Grammar::json_schema(schema, {.whitespace = rill::JsonWhitespace::compact}).value();
+  for (const auto& note : grammar.notes()) std::cerr << "not enforced: " << note.pointer << ": " << note.reason << '\n';
+
+  auto session = rill::Session::create(rill::Model::load(model_path).value()).value();
+  const std::string prompt = "Schema: " + schema + "\nText: " + read(text_path) + "\nWhat the text says, as JSON of that schema:\n";
+  const auto json = extract(session, grammar, prompt, tries);
+  if (!json) return 1;
+  std::cout << *json << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 4 || argc == 5) return run(argv[1], argv[2], argv[3], argc == 5 ? std::stoul(argv[4]) : 3);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+  std::cerr << "usage: extract MODEL.gguf SCHEMA.json TEXT-FILE [TRIES]\n";
+  return 2;
+}
