@@ -12,32 +12,12 @@ std::size_t pages_for(std::uint64_t tokens) {
   return static_cast<std::size_t>(tokens / kTokensPerPage + (tokens % kTokensPerPage != 0));
 }
 
-// Of one group, without the page to spare.
-std::uint64_t peak_pages(const LayerGroup& group, std::uint64_t tokens, std::uint64_t chunk_tokens,
-                         std::uint64_t rollback_reserve) {
-  if (group.window == 0) return pages_for(tokens);
-  // That many neighbouring tokens, wherever they begin in their first page.
-  const auto touched = [](std::uint64_t count) { return pages_for(count + kTokensPerPage - 1); };
-  const std::uint64_t kept = group.window + std::min(rollback_reserve, tokens);
-  return std::min<std::uint64_t>(pages_for(tokens), touched(kept) + touched(kept + chunk_tokens));
-}
-
 }  // namespace
 
-std::uint64_t peak_pages(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
-                         std::uint64_t rollback_reserve) {
+std::size_t peak_pages(std::span<const LayerGroup> groups, const KvSequence& growth) noexcept {
   std::uint64_t pages = 0;
-  for (const LayerGroup& group : groups) pages += peak_pages(group, tokens, chunk_tokens, rollback_reserve) + 1;
-  return pages;
-}
-
-std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
-                         std::uint64_t rollback_reserve) {
-  std::uint64_t bytes = 0;
-  for (const LayerGroup& group : groups) {
-    bytes += (peak_pages(group, tokens, chunk_tokens, rollback_reserve) + 1) * group.page_bytes();
-  }
-  return bytes;
+  for (const LayerGroup& group : groups) pages += kv_pages_peak(growth, group.window) + 1;
+  return static_cast<std::size_t>(pages);
 }
 
 SequenceCache::SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollback_reserve, Reservation reservation)
@@ -49,7 +29,6 @@ SequenceCache::SequenceCache(std::shared_ptr<PagePool> pool, std::uint64_t rollb
 SequenceCache& SequenceCache::operator=(SequenceCache&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(rollback_reserve_, other.rollback_reserve_);
-  std::swap(holder_, other.holder_);
   std::swap(reservation_, other.reservation_);
   std::swap(length_, other.length_);
   std::swap(tables_, other.tables_);
@@ -96,7 +75,7 @@ Result<void> SequenceCache::add_pages(std::size_t group, std::size_t count) {
 }
 
 void SequenceCache::release(Table& table, std::span<Page* const> pages) noexcept {
-  pool_->release(pages, holder_, reservation_, table.partial);
+  pool_->release(pages, Holder::sequence, reservation_, table.partial);
   if (std::find(pages.begin(), pages.end(), table.partial) != pages.end()) table.partial = nullptr;
 }
 
@@ -192,18 +171,9 @@ std::uint64_t SequenceCache::lowest_truncation() const noexcept {
 }
 
 Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Reservation reservation) const {
-  return fork_at(length, Holder::sequence, std::move(reservation));
-}
-
-Result<SequenceCache> SequenceCache::fork_for_cache(std::uint64_t length) const {
-  return fork_at(length, Holder::cache, {});
-}
-
-Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder, Reservation reservation) const {
   RILL_TRY(check_truncation(length));
   return guarded([&]() -> Result<SequenceCache> {
     SequenceCache other(pool_, rollback_reserve_, std::move(reservation));
-    other.holder_ = holder;
     const std::size_t pages = pages_for(length);  // not those beyond: who writes there does not look
     for (std::size_t group = 0; group < tables_.size(); ++group) {
       const Table& from = tables_[group];
@@ -212,7 +182,7 @@ Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder
       to.pages.reserve(pages);
       to.bases.assign(from.bases.begin(), from.bases.begin() + static_cast<std::ptrdiff_t>(pages));
       Page* const partial = length % kTokensPerPage != 0 ? held.back() : nullptr;
-      RILL_TRY(pool_->retain(held, holder, other.reservation_, partial));
+      RILL_TRY(pool_->retain(held, Holder::sequence, other.reservation_, partial));
       to.partial = partial;
       to.pages.assign(held.begin(), held.end());
       to.first_held = std::min(from.first_held, pages);
@@ -222,34 +192,15 @@ Result<SequenceCache> SequenceCache::fork_at(std::uint64_t length, Holder holder
   });
 }
 
-std::size_t SequenceCache::pages_for_fork(std::uint64_t length, std::uint64_t tokens, std::uint64_t chunk_tokens) const {
-  std::uint64_t pages = peak_pages(pool_->groups(), tokens, chunk_tokens, rollback_reserve_);
-  for (std::size_t group = 0; group < tables_.size(); ++group) {
-    if (pool_->groups()[group].window != 0) continue;
-    pages -= pool_->count_in_use(std::span(tables_[group].pages).first(static_cast<std::size_t>(length / kTokensPerPage)));
-  }
-  return static_cast<std::size_t>(pages);
-}
-
 // With a page of each group to spare for a copy on write.
-template <typename Peak>
-std::size_t SequenceCache::pages_beyond_held(Peak peak) const noexcept {
+std::size_t SequenceCache::pages_to_come(const KvSequence& growth) const noexcept {
   std::uint64_t needed = 0;
   for (std::size_t group = 0; group < tables_.size(); ++group) {
     const Table& table = tables_[group];
-    const std::uint64_t most = peak(pool_->groups()[group]);
+    const std::uint64_t most = kv_pages_peak(growth, pool_->groups()[group].window);
     needed += 1 + most - std::min<std::uint64_t>(most, table.pages.size() - table.first_held);
   }
   return static_cast<std::size_t>(needed);
-}
-
-std::size_t SequenceCache::pages_to_come(const KvSequence& growth) const noexcept {
-  return pages_beyond_held([&](const LayerGroup& group) { return kv_pages_peak(growth, group.window); });
-}
-
-void SequenceCache::shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept {
-  reservation_.shrink(pages_beyond_held(
-      [&](const LayerGroup& group) { return peak_pages(group, tokens, chunk_tokens, rollback_reserve_); }));
 }
 
 Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<Page*>> pages) {
@@ -259,7 +210,7 @@ Result<void> SequenceCache::adopt(std::uint64_t length, std::vector<std::vector<
     const auto hole = std::find(pages[group].rbegin(), std::make_reverse_iterator(kept), nullptr);
     std::fill(pages[group].begin(), hole.base(), nullptr);
     Page* const partial = length % kTokensPerPage != 0 ? pages[group].back() : nullptr;
-    if (const auto retained = pool_->retain(pages[group], holder_, reservation_, partial); !retained) {
+    if (const auto retained = pool_->retain(pages[group], Holder::sequence, reservation_, partial); !retained) {
       for (Table& table : tables_) {
         drop_pages_from(table, 0);
         table.bases.clear();

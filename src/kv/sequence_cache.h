@@ -15,13 +15,9 @@ namespace rill::kv {
 
 inline constexpr std::uint64_t kDefaultRollbackReserve = 64;  // tokens
 
-// Pages that a sequence of up to `tokens` may hold at its worst moment, when it is fed in chunks of up to
-// `chunk_tokens` (release_passed, then extend_to), with a page of each group to spare for a copy on write.
-// Sliding-window groups hold the window and its reserve from before the feed, and as much again from within it.
-std::uint64_t peak_pages(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
-                         std::uint64_t rollback_reserve = kDefaultRollbackReserve);
-std::uint64_t peak_bytes(std::span<const LayerGroup> groups, std::uint64_t tokens, std::uint64_t chunk_tokens,
-                         std::uint64_t rollback_reserve = kDefaultRollbackReserve);
+// Pages that a sequence which grows so, each step committed, may hold at its worst moment, with a page of each group to spare
+// for a copy on write.
+std::size_t peak_pages(std::span<const LayerGroup> groups, const KvSequence& growth) noexcept;
 
 // One thread at a time; sequences that share pages may be used by different threads. Move-only; a moved-from sequence
 // may only be destroyed or assigned.
@@ -61,23 +57,16 @@ class SequenceCache {
   std::uint64_t lowest_truncation() const noexcept;
 
   // Another sequence with the same content; pages are shared until one of the two appends to them. resource_exhausted:
-  // PagePool::retain says when; never where neither has a reservation and this one is no cache's. Takes no page.
+  // PagePool::retain says when; never where neither has a reservation. Takes no page.
   Result<SequenceCache> fork(Reservation reservation = {}) const { return fork_at(length_, std::move(reservation)); }
   // With the first `length` tokens only. Errors of truncate, too.
   Result<SequenceCache> fork_at(std::uint64_t length, Reservation reservation = {}) const;
-  // For a prefix cache: the copy holds its pages as Holder::cache, must not be appended to, and needs no room.
-  Result<SequenceCache> fork_for_cache(std::uint64_t length) const;
-  // What must be reserved for a fork_at(length) that is to go on up to `tokens`, fed in chunks of up to `chunk_tokens`: shared
-  // pages of groups without window that are in use already need no promise of their own.
-  std::size_t pages_for_fork(std::uint64_t length, std::uint64_t tokens, std::uint64_t chunk_tokens) const;
 
   const Reservation& reservation() const noexcept { return reservation_; }
   // Pages that it may have to take besides what it holds when it grows so, each step committed.
   std::size_t pages_to_come(const KvSequence& growth) const noexcept;
-  // Gives back what is promised beyond those, or beyond what a sequence of up to `tokens`, fed in chunks of up to
-  // `chunk_tokens`, will need. Only for one with a reservation.
+  // Gives back what is promised beyond those. Only for one with a reservation.
   void shrink_reservation(const KvSequence& growth) noexcept { reservation_.shrink(pages_to_come(growth)); }
-  void shrink_reservation(std::uint64_t tokens, std::uint64_t chunk_tokens) noexcept;
 
   // What a sequence holds: the positions [16 * first_held[group], length) of each group.
   struct Extent {
@@ -124,20 +113,15 @@ class SequenceCache {
   Result<void> add_pages(std::size_t group, std::size_t count);
   Result<Page*> acquire(std::size_t group, const Page* after) { return pool_->acquire(group, after, reservation_); }
   void release(Table& table, std::span<Page* const> pages) noexcept;
-  // `peak`(group): pages of that group which it will hold at most.
-  template <typename Peak>
-  std::size_t pages_beyond_held(Peak peak) const noexcept;
   // Drops the pages [begin, end) and leaves null in their places.
   void drop_pages(Table& table, std::size_t begin, std::size_t end) noexcept;
   void drop_pages_from(Table& table, std::size_t count) noexcept;
   Result<void> check_truncation(std::uint64_t length) const;
-  Result<SequenceCache> fork_at(std::uint64_t length, Holder holder, Reservation reservation) const;
   // The first page that the group must keep for a sequence of that length.
   std::size_t first_kept_page(std::size_t group, std::uint64_t length) const noexcept;
 
   std::shared_ptr<PagePool> pool_;
   std::uint64_t rollback_reserve_;
-  Holder holder_ = Holder::sequence;
   Reservation reservation_;
   std::uint64_t length_ = 0;
   std::vector<Table> tables_;  // [group]

@@ -26,13 +26,7 @@ std::size_t Engine::most_tokens(const GenerationState& generation) const {
 }
 
 std::size_t pages_of(const SchedulerOptions& options, std::size_t tokens) {
-  // Each pass is a step of its own, so that a window is held once (kv::peak_pages allows for feeds of several); and a page of
-  // each group is to spare for a copy on write.
-  std::uint64_t pages = 0;
-  for (const kv::LayerGroup& group : options.kv_pool->pages()->groups()) {
-    pages += kv_pages_peak(growth(options, tokens), group.window) + 1;
-  }
-  return static_cast<std::size_t>(pages);
+  return kv::peak_pages(options.kv_pool->pages()->groups(), growth(options, tokens));
 }
 
 // Besides the full pages of the prompt, which it shares with the first answer. Those of windows pass.

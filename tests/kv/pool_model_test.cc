@@ -24,10 +24,45 @@ std::vector<LayerGroup> two_groups() {
   return {{.layers = 2, .window = 0, .layout = layout}, {.layers = 2, .window = kWindow, .layout = layout}};
 }
 
+KvSequence growth_to(std::uint64_t tokens) { return {tokens, kChunk, kReserve}; }
+
+// What a sequence holds, held by a cache.
+class Entry {
+ public:
+  Entry(std::shared_ptr<PagePool> pool, const SequenceCache& from)
+      : pool_(std::move(pool)), length_(from.length()), lowest_truncation_(from.lowest_truncation()) {
+    for (std::size_t group = 0; group < pool_->groups().size(); ++group) {
+      pages_.emplace_back(from.pages(group).begin(), from.pages(group).end());
+      EXPECT_TRUE(pool_->retain(pages_.back(), Holder::cache, none_));
+    }
+  }
+  Entry(Entry&&) = default;
+  ~Entry() {
+    for (const auto& pages : pages_) pool_->release(pages, Holder::cache, none_);
+  }
+
+  std::uint64_t length() const { return length_; }
+  std::uint64_t lowest_truncation() const { return lowest_truncation_; }
+  std::span<Page* const> pages(std::size_t group) const { return pages_[group]; }
+  Result<SequenceCache> fork_at(std::uint64_t length, Reservation reservation) const {
+    SequenceCache sequence(pool_, kReserve, std::move(reservation));
+    std::vector<std::vector<Page*>> pages = pages_;
+    for (auto& group : pages) group.resize((length + kTokensPerPage - 1) / kTokensPerPage);
+    RILL_TRY(sequence.adopt(length, std::move(pages)));
+    return sequence;
+  }
+
+ private:
+  std::shared_ptr<PagePool> pool_;
+  Reservation none_;
+  std::uint64_t length_, lowest_truncation_;
+  std::vector<std::vector<Page*>> pages_;  // [group]
+};
+
 // Entries in the order of their last use; gives up the oldest.
 class LruCache final : public Reclaimer {
  public:
-  void add(SequenceCache entry) {
+  void add(Entry entry) {
     const std::lock_guard lock(mutex_);
     entries_.push_back(std::move(entry));
   }
@@ -57,7 +92,7 @@ class LruCache final : public Reclaimer {
 
  private:
   std::mutex mutex_;
-  std::deque<SequenceCache> entries_;
+  std::deque<Entry> entries_;
 };
 
 struct Sequence {
@@ -67,7 +102,7 @@ struct Sequence {
   bool promised() const { return most != 0; }
 };
 
-// Positions carry no content here: sequence_cache_test looks at that.
+// One append, of several chunks. Positions carry no content here: sequence_cache_test looks at that.
 Result<void> feed(SequenceCache& cache, std::uint64_t count) {
   const std::uint64_t end = cache.length() + count;
   for (std::uint64_t at = cache.length(); at < end;) {
@@ -76,6 +111,15 @@ Result<void> feed(SequenceCache& cache, std::uint64_t count) {
     RILL_TRY(cache.extend_to(at));
   }
   cache.commit(end);
+  return {};
+}
+
+// Chunk by chunk, as a promise expects it.
+Result<void> grow(SequenceCache& cache, std::uint64_t count) {
+  for (std::uint64_t chunk = 0; count > 0; count -= chunk) {
+    chunk = std::min(count, kChunk);
+    RILL_TRY(feed(cache, chunk));
+  }
   return {};
 }
 
@@ -117,7 +161,7 @@ class PoolModel {
   void begin() {
     const std::uint64_t most = below(2) * (1 + below(300));
     if (most == 0) return sequences_.push_back({SequenceCache(pool_, kReserve)});
-    auto reservation = pool_->reserve(peak_pages(pool_->groups(), most, kChunk, kReserve));
+    auto reservation = pool_->reserve(peak_pages(pool_->groups(), growth_to(most)));
     if (!reservation) {
       ASSERT_EQ(reservation.error().code, ErrorCode::resource_exhausted);
       ++refused;
@@ -127,13 +171,15 @@ class PoolModel {
   }
 
   // Begins with what the cache has, or with what another sequence has.
-  void begin_from(const SequenceCache& from) {
+  template <typename From>
+  void begin_from(const From& from) {
     const std::uint64_t length = below(3) == 0 ? from.length() : below(from.length() + 1);
     if (length != 0 && length < from.lowest_truncation()) return;
     const std::uint64_t most = below(2) * (length + below(200));
     Reservation reservation;
     if (most != 0) {
-      auto reserved = pool_->reserve(from.pages_for_fork(length, most, kChunk));
+      const auto full = from.pages(0).first(length / kTokensPerPage);  // of the group without window: these may need no promise
+      auto reserved = pool_->reserve(peak_pages(pool_->groups(), growth_to(most)) - pool_->count_in_use(full));
       if (!reserved) {
         ++refused;
         return;
@@ -147,18 +193,18 @@ class PoolModel {
       ++exhausted;
       return;
     }
-    if (below(2) == 0 && most != 0) forked->shrink_reservation(most, kChunk);
+    if (below(2) == 0 && most != 0) forked->shrink_reservation(growth_to(most));
     sequences_.push_back({std::move(*forked), most});
     ++hits;
   }
   void hit() {
-    cache_->with_entry(below(1 + cache_->size()), [&](const SequenceCache& entry) { begin_from(entry); });
+    cache_->with_entry(below(1 + cache_->size()), [&](const Entry& entry) { begin_from(entry); });
   }
   void fork() { begin_from(chosen()->cache); }
   void snapshot() {
     const Iterator sequence = chosen();
     if (sequence->cache.length() == 0) return;
-    cache_->add(sequence->cache.fork_for_cache(sequence->cache.length()).value());
+    cache_->add(Entry(pool_, sequence->cache));
   }
   void truncate() {
     const Iterator sequence = chosen();
@@ -176,11 +222,11 @@ class PoolModel {
     if (sequence->promised()) count = std::min(count, sequence->most - cache.length());
     const std::size_t promised = cache.reservation().pages();
     const PoolStats before = pool_->stats();
-    const auto fed = feed(cache, count);
+    const auto fed = sequence->promised() ? grow(cache, count) : feed(cache, count);
     if (sequence->promised()) {
       ASSERT_TRUE(fed) << fed.error().message;
       ++kept;
-      if (below(2) == 0) cache.shrink_reservation(sequence->most, kChunk);
+      if (below(2) == 0) cache.shrink_reservation(growth_to(sequence->most));
     } else if (!fed) {
       ASSERT_EQ(fed.error().code, ErrorCode::resource_exhausted);
       ++exhausted;
@@ -200,17 +246,17 @@ class PoolModel {
     for (const LayerGroup& layers : two_groups()) {
       const auto table = sequence.cache.page_table(layers.window == 0 ? 0 : 1);
       const auto held = static_cast<std::size_t>(table.end() - std::find_if(table.begin(), table.end(), [](auto* page) { return page != nullptr; }));
-      needed += peak_pages({&layers, 1}, sequence.most, kChunk, kReserve) - held;
+      needed += peak_pages({&layers, 1}, growth_to(sequence.most)) - held;
     }
     ASSERT_GE(sequence.cache.reservation().pages(), needed);
   }
 
   void verify() {
-    std::map<const std::byte*, Holders> pages;
+    std::map<const Page*, Holders> pages;
     std::size_t outstanding = 0;
-    const auto add = [&](const SequenceCache& cache, std::size_t Holders::* count) {
+    const auto add = [&](const auto& cache, std::size_t Holders::* count) {
       for (std::size_t group = 0; group < 2; ++group) {
-        for (const std::byte* page : cache.page_table(group)) {
+        for (const Page* page : cache.pages(group)) {
           if (page == nullptr) continue;
           pages[page].group = group;
           ++(pages[page].*count);
@@ -221,7 +267,7 @@ class PoolModel {
       add(sequence.cache, sequence.promised() ? &Holders::promised : &Holders::others);
       outstanding += sequence.cache.reservation().pages();
     }
-    for (std::size_t i = 0; cache_->with_entry(i, [&](const SequenceCache& entry) { add(entry, &Holders::cached); }); ++i) {
+    for (std::size_t i = 0; cache_->with_entry(i, [&](const Entry& entry) { add(entry, &Holders::cached); }); ++i) {
     }
     for (const Sequence& sequence : sequences_) {
       if (sequence.promised()) verify_promise(sequence);
@@ -281,7 +327,7 @@ TEST(PoolModelTest, K09WhoIsAdmittedFinishes) {
     std::size_t most_running = 0;
     for (std::size_t waiting = sequences; waiting + running.size() > 0;) {
       while (waiting > 0) {
-        auto reservation = pool->reserve(peak_pages(groups, tokens, 1, kReserve));
+        auto reservation = pool->reserve(peak_pages(groups, {tokens, 1, kReserve}));
         if (!reservation) break;
         running.emplace_back(pool, kReserve, std::move(*reservation));
         --waiting;
@@ -305,23 +351,23 @@ TEST(PoolModelTest, PromisesHoldAcrossThreads) {
   const auto work = [&](unsigned seed) {
     std::mt19937 random(seed);
     for (int round = 0; round < 60; ++round) {
-      auto reservation = pool->reserve(peak_pages(pool->groups(), kMost, kChunk, kReserve));
+      auto reservation = pool->reserve(peak_pages(pool->groups(), growth_to(kMost)));
       std::optional<SequenceCache> sequence;
       const bool promised = reservation.has_value();
       if (!promised) reservation = Reservation();
-      cache->with_entry(random() % 4, [&](const SequenceCache& entry) {
+      cache->with_entry(random() % 4, [&](const Entry& entry) {
         if (auto forked = entry.fork_at(entry.length(), std::move(*reservation))) sequence = *std::move(forked);
       });
       if (!sequence) sequence.emplace(pool, kReserve, std::move(*reservation));
       while (sequence->length() < kMost) {
-        const bool fed = feed(*sequence, std::min<std::uint64_t>(1 + random() % 30, kMost - sequence->length())).has_value();
+        const bool fed = grow(*sequence, std::min<std::uint64_t>(1 + random() % 30, kMost - sequence->length())).has_value();
         if (!fed) {
           EXPECT_FALSE(promised);
           ++refused;
           break;
         }
         kept += promised ? 1 : 0;
-        if (random() % 4 == 0) cache->add(sequence->fork_for_cache(sequence->length()).value());
+        if (random() % 4 == 0) cache->add(Entry(pool, *sequence));
       }
     }
   };

@@ -320,8 +320,7 @@ TEST(SequenceCacheTest, PeakPagesAreEnoughForForks) {
     for (const std::uint64_t chunk : {1u, 16u, 50u, 256u}) {
       constexpr std::uint64_t kTokens = 1500;
       const std::vector<LayerGroup> groups = {tiny_group(1, window)};
-      const std::uint64_t pages = peak_pages(groups, kTokens, chunk, kReserve);
-      EXPECT_EQ(peak_bytes(groups, kTokens, chunk, kReserve), pages * groups[0].page_bytes());
+      const std::size_t pages = peak_pages(groups, {kTokens, chunk, kReserve});
       const auto pool = PagePool::create(groups, 2 * pages * groups[0].page_bytes()).value();
       SequenceCache first(pool, kReserve, pool->reserve(pages).value());
       append(first, 1 + random() % chunk, 0);
