@@ -34,7 +34,7 @@ enum class FinishReason : std::uint8_t {
   max_tokens,
   context_full,  // ContextPolicy::stop, or no max_tokens and no room left
   cancelled,
-  grammar_complete,  // as end_token, where the chain's masks allowed nothing else
+  grammar_complete,  // as end_token, where the masks allowed nothing else; or `grammar` does, and end_tokens is empty
   deadline,          // Request::deadline
 };
 

@@ -75,6 +75,9 @@ class TimedHead final : public LogitsSource {
 };
 
 Result<void> check_options(const GenerateOptions& options, std::size_t prompt_tokens, std::size_t vocabulary) {
+  if (options.context_policy > ContextPolicy::drop_oldest) {
+    return make_error(ErrorCode::invalid_argument, "context_policy is not one of error, stop, drop_oldest");
+  }
   if (options.context_policy != ContextPolicy::drop_oldest && (options.keep_tokens != 0 || options.drop_tokens != 0)) {
     return make_error(ErrorCode::invalid_argument,
                       "keep_tokens = {} and drop_tokens = {} without ContextPolicy::drop_oldest", options.keep_tokens,
@@ -345,11 +348,11 @@ Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
   epoch_ = session_->epoch();
   const Clock& clock = session_->options().clock;
   const TimedHead head(logits, clock);
-  if (options_.logprobs) {
-    RILL_ASSIGN(chunk.sample, chain_.sample(head, *options_.logprobs));
-    chunk.token = chunk.sample->token;
-  } else {
-    RILL_ASSIGN(chunk.token, chain_.sample(head));
+  if (const Result<void> sampled = sample_from(head, chunk); !sampled) {
+    RILL_ASSIGN(const bool complete, grammar_ends());
+    if (!complete) return sampled;
+    end(FinishReason::grammar_complete, chunk);
+    return {};
   }
   const Duration now = clock();
   head.count(now, result_.timings);
@@ -357,6 +360,25 @@ Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
   if (!result_.timings.ttft) result_.timings.ttft = now - started_;
   take(*chunk.token, chunk);
   return {};
+}
+
+Result<void> GenerationState::sample_from(const LogitsSource& logits, Chunk& chunk) {
+  if (options_.logprobs) {
+    RILL_ASSIGN(chunk.sample, chain_.sample(logits, *options_.logprobs));
+    chunk.token = chunk.sample->token;
+  } else {
+    RILL_ASSIGN(chunk.token, chain_.sample(logits));
+  }
+  return {};
+}
+
+// Where no token is allowed: whether the answer is a whole text of its grammar, and only lacks an end token that could say so.
+Result<bool> GenerationState::grammar_ends() const {
+  if (!options_.grammar || !end_tokens_.empty() || chain_.allowed().count() != 0) return false;
+  RILL_ASSIGN(GrammarMatcher matcher, GrammarMatcher::create(*options_.grammar, session_->model()->tokenizer(),
+                                                             {.end_tokens = end_tokens_}));
+  for (const Token token : result_.tokens) RILL_TRY(matcher.accept(token));
+  return matcher.can_end();
 }
 
 Result<void> GenerationState::prefill() {

@@ -104,6 +104,8 @@ class GenerationState {
   Result<void> feed_last_token();
   Result<void> append(Token token, std::span<const Token> drafts);
   Result<void> choose(const LogitsSource& logits, Chunk& chunk);
+  Result<void> sample_from(const LogitsSource& logits, Chunk& chunk);
+  Result<bool> grammar_ends() const;
   bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
   StopMatcher::Step spell(Token token);

@@ -139,6 +139,7 @@ TEST(Generation, X12DegenerateStopLists) {
   EXPECT_EQ(refused({.stop_strings = {"a", "\xc3"}}), ErrorCode::invalid_argument);
   EXPECT_EQ(refused({.stop_tokens = {-1}}), ErrorCode::invalid_argument);
   EXPECT_EQ(refused({.end_tokens = std::vector<Token>{420}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(refused({.context_policy = static_cast<ContextPolicy>(3)}), ErrorCode::invalid_argument);
   EXPECT_EQ(answer({"a", "an", "b"}, {.stop_strings = {"an", "an"}}).result.text, "a");
   std::vector<std::string> thousand;
   for (int i = 0; i < 1000; ++i) thousand.push_back(std::string(1020, 'a') + std::to_string(i));
@@ -517,6 +518,23 @@ TEST(Generation, TheSameSeedGivesTheSameTokensHoweverThePromptArrives) {
   };
   EXPECT_EQ(run(0, 3), run(17, 3));
   EXPECT_NE(run(0, 3), run(0, 4));
+}
+
+// Without an end token, a text that may not go on is the whole answer.
+TEST(Generation, AFiniteGrammarEndsWithoutEndTokens) {
+  const Grammar grammar = Grammar::gbnf("root ::= \"yes\" | \"no\"").value();
+  for (const bool guess : {false, true}) {
+    Session session = start();
+    GenerateOptions options{.max_tokens = 20, .grammar = grammar, .end_tokens = std::vector<Token>()};
+    options.speculation.prompt_lookup = guess;
+    const auto result = session.generate(some_tokens(5), options).value().finish().value();
+    EXPECT_EQ(result.finish_reason, FinishReason::grammar_complete);
+    EXPECT_TRUE(result.text == "yes" || result.text == "no") << result.text;
+    EXPECT_FALSE(result.end_token);
+    // Where the text is not whole, nothing is complete.
+    for (Token token = 0; token < static_cast<Token>(model()->tokenizer().size()); ++token) options.sampling.banned.push_back(token);
+    EXPECT_EQ(code_of(session.generate(some_tokens(5), options).value().finish()), ErrorCode::degenerate_logits);
+  }
 }
 
 TEST(Generation, GrammarHoldsTheAnswer) {
