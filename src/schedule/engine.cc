@@ -136,7 +136,7 @@ Result<void> Engine::check_queue() const {
 
 Result<Ticket> Engine::submit(Request request) {
   auto ticket = guarded([&]() -> Result<Ticket> {
-    const Duration submitted = now();
+    const Duration submitted = options_.clock();
     {
       const std::lock_guard lock(mutex_);
       RILL_TRY(check_queue());
@@ -162,7 +162,7 @@ Result<Ticket> Engine::submit(Request request) {
 }
 
 Result<SequencePtr> Engine::make_sequences(Request request, std::vector<Token> prompt, Duration submitted) {
-  const Duration tokenize = now() - submitted;
+  const Duration tokenize = options_.clock() - submitted;
   const auto ticket = std::make_shared<TicketState>(++last_id_, request.completions, prompt.size(), tokenize);
   const std::uint32_t first_index =
       request.options.chain ? request.options.chain->completion_index() : request.options.sampling.completion_index;
@@ -227,7 +227,7 @@ Result<void> Engine::run_until_idle() {
 
 Result<StepReport> Engine::run_step() {
   const ScopedFloatMode float_mode;
-  const Duration before = now();
+  const Duration before = options_.clock();
   report_ = {};
   items_.clear();
   pass_ = {};
@@ -281,6 +281,13 @@ void Engine::remove_ended() {
 void Engine::signal() {
   for (const auto& ticket : to_signal_) ticket->signal();
   to_signal_.clear();
+}
+
+// Of the thread that steps. A clock that fails says what it said last, so that what runs still comes to an end.
+Duration Engine::now() const {
+  const auto time = guarded([&]() -> Result<Duration> { return options_.clock(); });
+  if (time) last_now_ = *time;
+  return last_now_;
 }
 
 Duration Engine::cost(const PassShape& pass) const {

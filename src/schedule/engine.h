@@ -102,13 +102,14 @@ class Engine {
   void signal();
   void count_step(Duration duration);
 
-  Duration now() const { return options_.clock(); }
+  Duration now() const;
   Duration since_submit(const Sequence& sequence) const { return now() - sequence.submitted; }
   Duration cost(const PassShape& pass) const;
 
   std::shared_ptr<const Model> model_;
   SchedulerOptions options_;
   model::Forward forward_;
+  mutable Duration last_now_{};
   BatchHead head_;
   CostModel cost_model_;
   std::atomic<bool> stepping_{false};

@@ -22,10 +22,7 @@ std::string explain_decode(const Ledger& ledger) {
   }
   batch /= static_cast<double>(ledger.tokens.size());
   const double rate = static_cast<double>(bytes) / 1e9 / seconds(ledger.decode);
-  if (batch < 4) {
-    return format("decode is bound by memory bandwidth: {:.1f} GB/s were read, for {:.1f} answers at a time", rate, batch);
-  }
-  return format("decode shared its passes: {:.1f} answers at a time, {:.1f} GB/s were read", batch, rate);
+  return format("its passes served {:.1f} answers each and read {:.1f} GB/s", batch, rate);
 }
 
 }  // namespace

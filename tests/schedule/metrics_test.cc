@@ -49,6 +49,14 @@ TEST(LedgerBook, ExplainsWhatMasksTook) {
                               "and other masks");
 }
 
+// Nothing but what was measured.
+TEST(LedgerBook, ExplainsWhatPassesRead) {
+  Ledger ledger;
+  ledger.decode = ledger.total = 10ms;
+  ledger.tokens = {{5ms, 1, 60'000'000}, {10ms, 2, 40'000'000}};
+  EXPECT_EQ(ledger.explain(), "10.0 ms, 100 % of it in decode; its passes served 1.5 answers each and read 10.0 GB/s");
+}
+
 TEST(LedgerBook, AbsentForNoTokenAndForOne) {
   LedgerBook book;
   book.begin(1, 0ms);

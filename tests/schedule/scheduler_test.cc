@@ -612,6 +612,46 @@ TEST(BackgroundScheduler, StepsThatFailEndTheRequests) {
   EXPECT_EQ(code_of(ticket.result()), ErrorCode::callback_failed);
 }
 
+// A clock that throws fails the steps that look at it, and nobody waits for ever.
+TEST(BackgroundScheduler, AClockThatThrowsEndsTheRequests) {
+  auto throws = std::make_shared<std::atomic<bool>>(false);
+  const Clock clock = [throws] { return *throws ? throw std::runtime_error("no time") : steady_now(); };
+  BackgroundScheduler scheduler = BackgroundScheduler::create(tiny_llama(), {.clock = clock}).value();
+  Request request{.prompt = some_tokens(5), .options = sampled(100)};
+  request.completions = 2;
+  request.options.prefill_progress = [throws](std::size_t, std::size_t) { *throws = true; };
+  Ticket ticket = scheduler.submit(std::move(request)).value();
+  while (!ticket.finished()) {
+    ticket.wait();
+    while (ticket.try_next()) continue;
+  }
+  for (const std::size_t completion : {0, 1}) EXPECT_EQ(code_of(ticket.result(completion)), ErrorCode::callback_failed);
+  EXPECT_EQ(code_of(scheduler.submit({.prompt = some_tokens(5)})), ErrorCode::callback_failed);
+  *throws = false;
+  Ticket later = scheduler.submit({.prompt = some_tokens(5), .options = sampled(5)}).value();
+  while (!later.finished()) {
+    later.wait();
+    while (later.try_next()) continue;
+  }
+  EXPECT_EQ(later.result().value().tokens.size(), 5u);
+}
+
+TEST(Scheduler, AClockThatThrowsIsGoneWithoutALeak) {
+  const auto pool = KvPool::create(tiny_llama(), {}).value();
+  bool throws = false;
+  Ticket ticket = [&] {
+    Scheduler scheduler = make({.kv_pool = pool, .clock = [&] { return throws ? throw std::runtime_error("no time") : steady_now(); }});
+    Ticket running = scheduler.submit({.prompt = some_tokens(5), .options = sampled(100)}).value();
+    for (int i = 0; i < 3; ++i) scheduler.step().value();
+    EXPECT_GT(pool->use().used_bytes, 0u);
+    throws = true;
+    EXPECT_EQ(code_of(scheduler.step()), ErrorCode::callback_failed);
+    return running;
+  }();
+  EXPECT_TRUE(ticket.finished());
+  EXPECT_EQ(pool->use().used_bytes + pool->use().reserved_bytes, 0u);
+}
+
 // Whoever ended in a step that failed later is not ended again.
 TEST(Scheduler, AStepThatFailsHalfWayLeavesNothingTwice) {
   bool throws = false;

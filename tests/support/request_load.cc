@@ -279,7 +279,8 @@ std::string summary(const LoadReport& report) {
                                                            {"generated_tokens", report.generated_tokens}};
   std::string text;
   for (const auto& [name, figure] : figures) {
-    text += (text.empty() ? "" : " ") + std::string(name) + "=" + std::to_string(figure);
+    if (!text.empty()) text += ' ';
+    text += std::string(name) + "=" + std::to_string(figure);
   }
   return text;
 }
