@@ -138,6 +138,7 @@ void Parser::look_into(StackNode node) {
   if (!watching_ || index(node) >= watched_nodes_) return;
   const auto found =
       std::find_if(levels_.begin(), levels_.end(), [node](const Level& level) { return level.node == node; });
+  if (found == levels_.end()) return;  // a call on the way made it: it equals one that stood there, and has its number
   const std::size_t depth = found->depth;
   depth_ = std::max(depth_, depth);
   for (const Place& place : stacks_.below(node)) {
