@@ -207,7 +207,9 @@ Expr JsonText::number(const NumberBounds& bounds) {
   if (!bounds.least && !bounds.most && !bounds.integer) {
     const Expr sign = e_.optional(e_.bytes([] { ByteSet set; set.add('+'), set.add('-'); return set; }()));
     const Expr letter = e_.bytes([] { ByteSet set; set.add('e'), set.add('E'); return set; }());
-    const Expr exponent = e_.optional(e_.concat(letter, e_.concat(sign, digits(1, 3))));
+    // Whatever is read into a double stays finite.
+    const Expr power = e_.either(digits(1, 2), e_.concat(digit('1', '2'), digits(2, 2)));
+    const Expr exponent = e_.optional(e_.concat(letter, e_.concat(sign, power)));
     return e_.concat(e_.optional(e_.literal("-")), e_.concat(any_magnitude(false), exponent));
   }
   const auto mirrored = [](const std::optional<Bound>& bound) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/rules.h"
@@ -13,15 +14,14 @@ namespace rill::grammar {
 
 class JsonValueCheck : public ValueCheck {
  public:
-  // `literals`: of schemas that stand in the document.
-  JsonValueCheck(std::shared_ptr<const schema::Validator> validator, std::vector<Literal> literals)
-      : validator_(std::move(validator)), literals_(std::move(literals)) {}
+  JsonValueCheck(std::shared_ptr<const SchemaBranches> branches, std::vector<Literal> literals)
+      : branches_(std::move(branches)), literals_(std::move(literals)) {}
 
   bool accepts(std::string_view value) const override;
   std::string describe() const override;
 
  private:
-  std::shared_ptr<const schema::Validator> validator_;
+  std::shared_ptr<const SchemaBranches> branches_;
   std::vector<Literal> literals_;
 };
 

@@ -17,19 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxBranches = 256;
 constexpr int kMaxDisjointDepth = 6;
-
-TypeSet types_of(JsonView value) {
-  switch (value.kind()) {
-    case JsonKind::null: return schema::kNull;
-    case JsonKind::boolean: return schema::kBoolean;
-    case JsonKind::string: return schema::kString;
-    case JsonKind::array: return schema::kArray;
-    case JsonKind::object: return schema::kObject;
-    case JsonKind::number: break;
-  }
-  const auto number = schema::Decimal::parse(value.text());
-  return number && number->is_integer() ? schema::kInteger : schema::kFraction;
-}
+constexpr std::size_t kMaxCompared = 64;  // alternatives of a oneOf, each with each
 
 }  // namespace
 
@@ -46,7 +34,7 @@ const Exclusions& SchemaBranches::excluded(SchemaId id) const {
 }
 
 SchemaId SchemaBranches::make(Schema schema, Exclusions exclusions) {
-  const auto id = static_cast<SchemaId>(validator_.document().size() + made_.size());
+  const auto id = static_cast<SchemaId>(validator_->document().size() + made_.size());
   made_.push_back(std::move(schema));
   if (!exclusions.strings.empty() || !exclusions.patterns.empty() || !exclusions.numbers.empty()) {
     excluded_.emplace(id, std::move(exclusions));
@@ -74,10 +62,11 @@ std::vector<Branch> SchemaBranches::of(const Goal& goal) {
       done.push_back(std::move(open.branch));
       continue;
     }
-    const auto [id, choices] = std::move(open.splits.back());
+    const auto [literal, choices] = std::move(open.splits.back());
     open.splits.pop_back();
-    if (done.size() + todo.size() + choices.size() > kMaxBranches && index(id) < validator_.document().size()) {
-      open.branch.checks.push_back({id, false});
+    if (done.size() + todo.size() + choices.size() > kMaxBranches) {
+      open.branch.checks.push_back(literal);
+      open.branch.evaluation_open = true;
       todo.push_back(std::move(open));
       continue;
     }
@@ -100,48 +89,51 @@ bool SchemaBranches::settle(Open& open) {
 }
 
 bool SchemaBranches::take(Open& open, const Literal& literal) {
+  Branch& branch = open.branch;
   if (literal.negated) {
-    const auto choices = negation(literal.schema);
-    open.branch.evaluation_open = true;
+    const std::optional<Choices>& choices = negation(literal.schema);
+    branch.evaluation_open = true;
     if (!choices) {
-      open.branch.checks.push_back(literal);
+      branch.checks.push_back(literal);
     } else if (choices->empty()) {
       return false;
     } else if (choices->size() == 1) {
-      open.todo.insert(open.todo.end(), (*choices)[0].begin(), (*choices)[0].end());
+      open.todo.insert(open.todo.end(), choices->front().begin(), choices->front().end());
     } else {
-      open.splits.emplace_back(literal.schema, *choices);
+      open.splits.push_back({literal, *choices});
     }
     return true;
   }
-  auto& plain = open.branch.plain;
-  if (std::find(plain.begin(), plain.end(), literal.schema) != plain.end()) return true;
-  const Schema s = schema(literal.schema);  // a copy: what is made below may move others
-  if (s.never) return false;
-  plain.push_back(literal.schema);
-  open.branch.types &= s.types;
-  if (open.branch.types == 0) return false;
+  if (std::find(branch.plain.begin(), branch.plain.end(), literal.schema) != branch.plain.end()) return true;
+  for (const Choices& choices : splits(literal.schema)) open.splits.push_back({literal, choices});
+  const Schema& s = schema(literal.schema);
+  branch.plain.push_back(literal.schema);
+  branch.types &= s.types;
+  if (s.never || branch.types == 0) return false;
+  branch.evaluation_open |= s.any_of.size() > 1 || (s.condition && !s.consequence && !s.alternative);
+  if (one_of_overlaps(literal.schema)) branch.checks.push_back(literal);
   if (s.negated) open.todo.push_back({*s.negated, true});
   for (std::size_t i = s.all_of.size(); i-- > 0;) open.todo.push_back({s.all_of[i], false});
   if (s.reference) open.todo.push_back({*s.reference, false});
-  add_splits(open, literal.schema, s);
   return true;
 }
 
-void SchemaBranches::add_splits(Open& open, SchemaId id, const Schema& s) {
+// What a schema says in alternatives.
+const std::vector<SchemaBranches::Choices>& SchemaBranches::splits(SchemaId id) {
+  const auto [known, is_new] = splits_.try_emplace(id);
+  if (!is_new) return known->second;
+  const Schema& s = schema(id);
+  std::vector<Choices>& all = known->second;
   for (const auto* list : {&s.any_of, &s.one_of}) {
     if (list->empty()) continue;
-    Choices choices;
+    Choices& choices = all.emplace_back();
     for (const SchemaId one : *list) choices.push_back({{one, false}});
-    open.splits.emplace_back(id, std::move(choices));
   }
-  open.branch.evaluation_open |= s.any_of.size() > 1 || (s.condition && !s.consequence && !s.alternative);
-  if (s.one_of.size() > 1 && !all_disjoint(s.one_of)) open.branch.checks.push_back({id, false});
   if (s.condition && (s.consequence || s.alternative)) {
     std::vector<Literal> yes{{*s.condition, false}}, no{{*s.condition, true}};
     if (s.consequence) yes.push_back({*s.consequence, false});
     if (s.alternative) no.push_back({*s.alternative, false});
-    open.splits.emplace_back(id, Choices{std::move(yes), std::move(no)});
+    all.push_back({std::move(yes), std::move(no)});
   }
   const auto absent = [&](const std::string& name) {
     return std::vector<Literal>{{make({.properties = {{name, never()}}}), false}};
@@ -149,12 +141,12 @@ void SchemaBranches::add_splits(Open& open, SchemaId id, const Schema& s) {
   for (const auto& [name, needed] : s.dependent_required) {
     Schema present{.required = needed};
     present.required.push_back(name);
-    open.splits.emplace_back(id, Choices{absent(name), {{make(std::move(present)), false}}});
+    all.push_back({absent(name), {{make(std::move(present)), false}}});
   }
   for (const auto& [name, dependent] : s.dependent_schemas) {
-    const SchemaId present = make({.required = {name}});
-    open.splits.emplace_back(id, Choices{absent(name), {{present, false}, {dependent, false}}});
+    all.push_back({absent(name), {{make({.required = {name}}), false}, {dependent, false}}});
   }
+  return all;
 }
 
 // The values that are none of these.
@@ -183,15 +175,20 @@ bool SchemaBranches::negate_values(const std::vector<JsonView>& values, Choices&
 }
 
 // When `id` does not hold; nothing where that cannot be said by schemas.
-std::optional<SchemaBranches::Choices> SchemaBranches::negation(SchemaId id) {
-  const Schema s = schema(id);
+const std::optional<SchemaBranches::Choices>& SchemaBranches::negation(SchemaId id) {
+  const auto known = negations_.find(id);
+  if (known != negations_.end()) return known->second;
+  return negations_.emplace(id, negation_of(schema(id), excluded(id))).first->second;
+}
+
+std::optional<SchemaBranches::Choices> SchemaBranches::negation_of(const Schema& s, const Exclusions& excluded) {
   if (s.never) return Choices{{}};
-  if (!excluded(id).strings.empty() || !excluded(id).numbers.empty() || !excluded(id).patterns.empty()) return std::nullopt;
+  if (!excluded.strings.empty() || !excluded.numbers.empty() || !excluded.patterns.empty()) return std::nullopt;
   const bool hard = s.multiple_of || s.format || !s.prefix_items.empty() || s.items || s.contains || s.unique_items ||
                     s.unevaluated_items || !s.pattern_properties.empty() || s.additional_properties || s.property_names ||
                     s.unevaluated_properties || !s.dependent_required.empty() || !s.dependent_schemas.empty() ||
                     !s.one_of.empty() || (s.condition && (s.consequence || s.alternative));
-  if (hard || (s.pattern && validator_.is_dropped(*s.pattern))) return std::nullopt;
+  if (hard || (s.pattern && validator_->is_dropped(*s.pattern))) return std::nullopt;
   Choices choices;
   const auto add = [&](Schema schema, Exclusions exclusions = {}) {
     choices.push_back({{make(std::move(schema), std::move(exclusions)), false}});
@@ -228,17 +225,17 @@ std::optional<SchemaBranches::Choices> SchemaBranches::negation(SchemaId id) {
 
 // Schemas that are made here say little, so that this goes but a few levels deep.
 bool SchemaBranches::holds(const Literal& literal, JsonView value) const {
-  if (index(literal.schema) < validator_.document().size()) {
-    return validator_.is_valid(literal.schema, value) != literal.negated;
+  if (!is_made(literal.schema)) {
+    return validator_->is_valid(literal.schema, value) != literal.negated;
   }
   const Schema& s = schema(literal.schema);
   const Exclusions& without = excluded(literal.schema);
-  bool valid = !s.never && (types_of(value) & s.types) != 0;
+  bool valid = !s.never && (schema::type_of(value) & s.types) != 0;
   if (s.negated) valid = valid && holds({*s.negated, true}, value);
   if (value.is(JsonKind::string)) {
     const auto excludes = [&](const auto& list, auto matches) { return std::any_of(list.begin(), list.end(), matches); };
     valid = valid && !excludes(without.strings, [&](const std::string& text) { return text == value.text(); });
-    valid = valid && !excludes(without.patterns, [&](const std::string& p) { return validator_.pattern_found(p, value.text()); });
+    valid = valid && !excludes(without.patterns, [&](const std::string& p) { return validator_->pattern_found(p, value.text()); });
   }
   for (const std::string& name : s.required) valid = valid && (!value.is(JsonKind::object) || value.find(name));
   for (const auto& [name, property] : s.properties) {
@@ -264,13 +261,16 @@ std::vector<SchemaId> SchemaBranches::conjuncts(SchemaId id) const {
   return found;
 }
 
-bool SchemaBranches::all_disjoint(const std::vector<SchemaId>& ids) const {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!disjoint(ids[i], ids[j], 0)) return false;
-    }
+// Whether a value may be valid for two alternatives of a oneOf.
+bool SchemaBranches::one_of_overlaps(SchemaId id) {
+  const std::vector<SchemaId>& ids = schema(id).one_of;
+  if (ids.size() < 2) return false;
+  const auto [known, is_new] = overlaps_.try_emplace(id, ids.size() > kMaxCompared);
+  if (!is_new) return known->second;
+  for (std::size_t i = 0; i < ids.size() && !known->second; ++i) {
+    for (std::size_t j = 0; j < i && !known->second; ++j) known->second = !disjoint(ids[i], ids[j], 0);
   }
-  return true;
+  return known->second;
 }
 
 // Whether it is plain that no value is valid for both. False says nothing.

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schema/validator.h"
@@ -40,18 +42,18 @@ struct Exclusions {
   std::vector<schema::Decimal> numbers = {};
 };
 
-// The schemas of a document, and further ones that the negation of others makes.
+// The schemas of a document, and further ones that the negation of others makes. What is const is thread-safe.
 class SchemaBranches {
  public:
-  explicit SchemaBranches(const schema::Validator& validator) : validator_(validator) {}
+  explicit SchemaBranches(std::shared_ptr<const schema::Validator> validator) : validator_(std::move(validator)) {}
 
   const schema::Schema& schema(schema::SchemaId id) const {
-    const std::size_t given = validator_.document().size();
-    return index(id) < given ? validator_.document()[id] : made_[index(id) - given];
+    return is_made(id) ? made_[index(id) - validator_->document().size()] : validator_->document()[id];
   }
+  const schema::Validator& validator() const { return *validator_; }
   const Exclusions& excluded(schema::SchemaId id) const;
 
-  // Together they hold exactly the values that reach the goal.
+  // Together they hold exactly the values that reach the goal. Asked again, it makes no further schemas.
   std::vector<Branch> of(const Goal& goal);
 
   bool holds(const Literal& literal, schema::JsonView value) const;
@@ -59,27 +61,36 @@ class SchemaBranches {
 
  private:
   using Choices = std::vector<std::vector<Literal>>;  // one of these, all of that
+  struct Split {
+    Literal literal;  // what the choices say
+    Choices choices;
+  };
   struct Open {
     Branch branch = {};
     std::vector<Literal> todo = {};
-    std::vector<std::pair<schema::SchemaId, Choices>> splits = {};
+    std::vector<Split> splits = {};
   };
 
+  bool is_made(schema::SchemaId id) const { return index(id) >= validator_->document().size(); }
   bool settle(Open& open);
   bool take(Open& open, const Literal& literal);
-  void add_splits(Open& open, schema::SchemaId id, const schema::Schema& s);
-  std::optional<Choices> negation(schema::SchemaId id);
+  const std::vector<Choices>& splits(schema::SchemaId id);
+  const std::optional<Choices>& negation(schema::SchemaId id);
+  std::optional<Choices> negation_of(const schema::Schema& schema, const Exclusions& excluded);
   bool negate_values(const std::vector<schema::JsonView>& values, Choices& choices);
   schema::SchemaId make(schema::Schema schema, Exclusions exclusions = {});
   schema::SchemaId never();
-  bool all_disjoint(const std::vector<schema::SchemaId>& ids) const;
+  bool one_of_overlaps(schema::SchemaId id);
   bool disjoint(schema::SchemaId a, schema::SchemaId b, int depth) const;
   std::vector<schema::SchemaId> conjuncts(schema::SchemaId id) const;
 
-  const schema::Validator& validator_;
+  std::shared_ptr<const schema::Validator> validator_;
   std::deque<schema::Schema> made_;
   std::map<schema::SchemaId, Exclusions> excluded_;
   std::optional<schema::SchemaId> never_;
+  std::map<schema::SchemaId, std::vector<Choices>> splits_;
+  std::map<schema::SchemaId, std::optional<Choices>> negations_;
+  std::map<schema::SchemaId, bool> overlaps_;
 };
 
 }  // namespace rill::grammar

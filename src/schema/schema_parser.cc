@@ -437,10 +437,11 @@ Result<void> SchemaParser::read_unique(JsonView value, const Place& place, Schem
 
 Result<std::vector<std::string>> SchemaParser::names(JsonView value, const Place& place, JsonView list) const {
   std::vector<std::string> result;
+  std::set<std::string_view> seen;
   bool strings = list.is(JsonKind::array);
   for (std::size_t i = 0; strings && i < list.size(); ++i) {
     strings = list[i].is(JsonKind::string);
-    if (std::find(result.begin(), result.end(), list[i].text()) == result.end()) result.emplace_back(list[i].text());
+    if (seen.insert(list[i].text()).second) result.emplace_back(list[i].text());
   }
   if (!strings) return malformed(place, value, "made of arrays of property names");
   return result;

@@ -17,19 +17,6 @@ std::uint64_t length_of(std::string_view text) {  // in code points
   return length;
 }
 
-TypeSet types_of(JsonView value) {
-  switch (value.kind()) {
-    case JsonKind::null: return kNull;
-    case JsonKind::boolean: return kBoolean;
-    case JsonKind::string: return kString;
-    case JsonKind::array: return kArray;
-    case JsonKind::object: return kObject;
-    case JsonKind::number: break;
-  }
-  const auto number = Decimal::parse(value.text());
-  return number && number->is_integer() ? kInteger : kFraction;
-}
-
 // The text of a value, the same for all that are equal.
 std::string canonical(JsonView root) {
   std::string text;
@@ -251,6 +238,19 @@ class Validation {
   std::vector<Pair> needed_;
 };
 
+TypeSet type_of(JsonView value) {
+  switch (value.kind()) {
+    case JsonKind::null: return kNull;
+    case JsonKind::boolean: return kBoolean;
+    case JsonKind::string: return kString;
+    case JsonKind::array: return kArray;
+    case JsonKind::object: return kObject;
+    case JsonKind::number: break;
+  }
+  const auto number = Decimal::parse(value.text());
+  return number && number->is_integer() ? kInteger : kFraction;
+}
+
 bool holds_for_size(const Schema& s, JsonView value) {
   const auto within = [](std::uint64_t size, const auto& least, const auto& most) {
     return size >= least.value_or(0) && (!most || size <= *most);
@@ -351,7 +351,7 @@ void Validation::check(const Pair& pair, Fail fail) const {
   const Schema& s = schema(pair.schema);
   const JsonView value = pair.value;
   if (s.never) return fail("", "nothing is allowed here");
-  if ((types_of(value) & s.types) == 0) fail("type", "of another type");
+  if ((type_of(value) & s.types) == 0) fail("type", "of another type");
   const auto equals = [&](JsonView allowed) { return equal(allowed, value); };
   if (s.values && std::none_of(s.values->begin(), s.values->end(), equals)) fail("enum", "not among its values");
   if (s.constant && !equals(*s.constant)) fail("const", "another value");

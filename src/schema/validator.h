@@ -46,6 +46,9 @@ class Validator {
   bool needs_evaluated_ = false;  // some subschema has unevaluatedItems or unevaluatedProperties
 };
 
+// The one type of a value.
+TypeSet type_of(JsonView value);
+
 // Whether what a schema says of bounds, lengths and counts holds for the value.
 bool holds_for_size(const Schema& schema, JsonView value);
 

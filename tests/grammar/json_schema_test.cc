@@ -158,6 +158,56 @@ TEST(JsonSchemaTest, CombinationsAreExact) {
                   {R"({"a":1,"b":2})"}, {R"({"a":1})", R"({"a":1,"a":2})", R"({"a":1,"b":2,"c":3})"});
 }
 
+TEST(JsonSchemaTest, NegatedCountsAreCheckedToo) {
+  for (const PropertyOrder order : {PropertyOrder::declared, PropertyOrder::any}) {
+    expect_language(R"({"type":"object","not":{"maxProperties":2}})", {R"({"a":1,"b":2,"c":3})"},
+                    {R"({"a":1,"b":2})", R"({"a":1,"b":2,"a":3})", "{}"},
+                    {.property_order = order, .whitespace = JsonWhitespace::compact});
+    expect_language(R"({"type":"object","not":{"minProperties":2}})", {"{}", R"({"a":1})"}, {R"({"a":1,"b":2})"},
+                    {.property_order = order, .whitespace = JsonWhitespace::compact});
+  }
+}
+
+TEST(JsonSchemaTest, NegationsOfRecursiveSchemasEnd) {
+  expect_language(R"({"type":"object","additionalProperties":{"type":["object","null"]},
+                     "not":{"required":["a"],"properties":{"a":{"$ref":"#"}}}})",
+                  {"{}", R"({"a":null})", R"({"a":{"a":{}}})"}, {R"({"a":{}})", R"({"a":{"a":{"a":{}}}})", R"({"b":1})"});
+}
+
+// Alternatives that meet in more ways than are written out are checked when the value ends, negated ones as negated.
+TEST(JsonSchemaTest, ManyAlternativesMeet) {
+  std::string both, none;
+  for (int i = 0; i < 16; ++i) {
+    const std::string n = std::to_string(i), m = std::to_string(i + 40);
+    both += (i > 0 ? "," : "") + (R"({"anyOf":[{"maximum":)" + n + R"(},{"minimum":)" + m + "}]}");
+    none += (i > 0 ? "," : "") + (R"({"allOf":[{"minimum":)" + n + R"(},{"maximum":)" + m + "}]}");
+  }
+  expect_language(R"({"type":"integer","allOf":[)" + both + "]}", {"0", "-3", "55", "60"}, {"1", "15", "54", "30"});
+  expect_language(R"({"type":"integer","not":{"anyOf":[)" + none + "]}}", {"-1", "56"}, {"0", "20", "55"});
+}
+
+TEST(JsonSchemaTest, SchemasThatExplodeReachALimit) {
+  std::string properties;
+  for (int i = 0; i < 40; ++i) {
+    const std::string n = std::to_string(i);
+    properties += (i > 0 ? "," : "") + ("\"p" + n + R"(":{"anyOf":[{"$ref":"#"},{"properties":{"p)" + n + R"(":{"minimum":)" + n + "}}}]}");
+  }
+  const auto refused = Grammar::json_schema("{\"properties\":{" + properties + R"(},"patternProperties":{"^p":{"$ref":"#"},"[0-4]$":{"type":"object"}}})",
+                                            {.limits = {.max_expressions = 20'000}});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded) << refused.error().message;
+}
+
+TEST(JsonSchemaTest, StopsWhenAsked) {
+  std::string schema = R"({"enum":[)";
+  for (int i = 0; i < 2000; ++i) schema += (i > 0 ? "," : "") + std::to_string(i);
+  StopSource source;
+  source.request_stop();
+  const auto stopped = Grammar::json_schema(schema + "]}", {.stop = source.token()});
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code, ErrorCode::cancelled);
+}
+
 TEST(JsonSchemaTest, PropertyOrders) {
   constexpr std::string_view kSchema = R"({"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"integer"},
       "c":{"type":"integer"}},"required":["a","c"],"additionalProperties":{"type":"null"}})";
