@@ -1,12 +1,10 @@
 #include "grammar/regex.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/error.h"
-#include "base/utf8.h"
-#include "regex/regex_reader.h"
+#include "regex/pattern.h"
 
 namespace rill::grammar {
 namespace {
@@ -31,42 +29,36 @@ Part make_part(Make make) {
   return part;
 }
 
-class Parser {
+class ExpressionBuilder {
  public:
-  Parser(Expressions& expressions, std::string_view pattern, const RegexOptions& options)
-      : expressions_(expressions), reader_(pattern), options_(options) {}
+  using Part = grammar::Part;
 
-  Result<Expr> parse();
+  ExpressionBuilder(Expressions& expressions, const RegexOptions& options) : expressions_(expressions), options_(options) {}
 
- private:
-  struct Group {
-    std::size_t opened = 0;  // where its parenthesis stands
-    std::vector<Part> sequence = {};
-    std::vector<Part> choices = {};
-    bool repeatable = false;  // the last part may be repeated
-  };
-
-  Result<void> parse_step();
-  Result<void> parse_quantifier();
-  void append(Part part, bool repeatable = true);
-  void append_set(const CodePoints& set) { append(Part(spell(set))); }
-  Expr spell(const CodePoints& set) { return options_.spell ? options_.spell(set) : utf8_of(expressions_, set); }
-  void end_choice(Group& group);
-  Part end_group(Group& group);
+  Part set(const CodePoints& set) { return Part(spell(set)); }
+  Part text_begin() const {
+    return make_part([](int begins, int) { return begins ? Expr::epsilon : Expr::nothing; });
+  }
+  Part text_end() const {
+    return make_part([](int, int ends) { return ends ? Expr::epsilon : Expr::nothing; });
+  }
+  Part sequence(const std::vector<Part>& parts);
+  Part choice(const std::vector<Part>& choices);
+  Result<Part> repeat(const Part& part, std::uint32_t least, std::uint32_t most, std::size_t position);
 
   Part join(const Part& a, const Part& b);
+  Expr spell(const CodePoints& set) { return options_.spell ? options_.spell(set) : utf8_of(expressions_, set); }
+
+ private:
   Part star(const Part& part);
   Part optional(const Part& part);
-  Result<Part> repeat(const Part& part, std::uint32_t least, std::uint32_t most);
 
   Expressions& expressions_;
-  regex::RegexReader reader_;
   const RegexOptions& options_;
-  std::vector<Group> groups_ = std::vector<Group>(1);
 };
 
 // a and then b. Where what one of them matches depends on the other's being empty, the cases are kept apart.
-Part Parser::join(const Part& a, const Part& b) {
+Part ExpressionBuilder::join(const Part& a, const Part& b) {
   Expressions& e = expressions_;
   return make_part([&](int begins, int ends) {
     const Expr left = a.at[begins][0], right = b.at[0][ends];
@@ -82,7 +74,7 @@ Part Parser::join(const Part& a, const Part& b) {
   });
 }
 
-Part Parser::star(const Part& part) {
+Part ExpressionBuilder::star(const Part& part) {
   Expressions& e = expressions_;
   return make_part([&](int begins, int ends) {
     const Expr inner = e.repeat(e.without_epsilon(part.at[0][0]), 0);
@@ -93,15 +85,15 @@ Part Parser::star(const Part& part) {
   });
 }
 
-Part Parser::optional(const Part& part) {
+Part ExpressionBuilder::optional(const Part& part) {
   return make_part([&](int begins, int ends) { return expressions_.optional(part.at[begins][ends]); });
 }
 
-Result<Part> Parser::repeat(const Part& part, std::uint32_t least, std::uint32_t most) {
+Result<Part> ExpressionBuilder::repeat(const Part& part, std::uint32_t least, std::uint32_t most, std::size_t position) {
   if (!part.anchored()) return Part(expressions_.repeat(part.at[0][0], least, most));
   if (std::max(least, most == kUnbounded ? 0 : most) > kMaxAnchoredRepeat) {
     return make_error(ErrorCode::unsupported, "regex: more than {} repeats of a group with an anchor, at offset {}",
-                      kMaxAnchoredRepeat, reader_.position());
+                      kMaxAnchoredRepeat, position);
   }
   Part result(Expr::epsilon);
   if (most == kUnbounded) {
@@ -113,101 +105,31 @@ Result<Part> Parser::repeat(const Part& part, std::uint32_t least, std::uint32_t
   return result;
 }
 
-void Parser::append(Part part, bool repeatable) {
-  groups_.back().sequence.push_back(part);
-  groups_.back().repeatable = repeatable;
+Part ExpressionBuilder::sequence(const std::vector<Part>& parts) {
+  if (parts.empty()) return Part(Expr::epsilon);
+  Part whole = parts.back();
+  for (std::size_t i = parts.size() - 1; i-- > 0;) whole = join(parts[i], whole);
+  return whole;
 }
 
-void Parser::end_choice(Group& group) {
-  Part whole(Expr::epsilon);
-  for (std::size_t i = group.sequence.size(); i-- > 0;) {
-    whole = i + 1 == group.sequence.size() ? group.sequence[i] : join(group.sequence[i], whole);
-  }
-  group.sequence.clear();
-  group.repeatable = false;
-  group.choices.push_back(whole);
-}
-
-Part Parser::end_group(Group& group) {
-  end_choice(group);
+Part ExpressionBuilder::choice(const std::vector<Part>& choices) {
   return make_part([&](int begins, int ends) {
-    std::vector<Expr> choices;
-    for (const Part& choice : group.choices) choices.push_back(choice.at[begins][ends]);
-    return expressions_.either(choices);
+    std::vector<Expr> operands;
+    for (const Part& one : choices) operands.push_back(one.at[begins][ends]);
+    return expressions_.either(operands);
   });
-}
-
-Result<void> Parser::parse_quantifier() {
-  const std::size_t position = reader_.position();
-  RILL_ASSIGN(const std::optional<regex::RegexReader::Quantifier> quantifier, reader_.read_quantifier());
-  if (!quantifier) {  // a brace that is no quantifier is a character
-    append_set({{'{', '{'}});
-    reader_.skip();
-    return {};
-  }
-  Group& group = groups_.back();
-  if (!group.repeatable) return reader_.malformed(position, "nothing to repeat");
-  RILL_ASSIGN(const Part repeated, repeat(group.sequence.back(), quantifier->least, quantifier->most));
-  group.sequence.back() = repeated;
-  group.repeatable = false;  // a** is refused, as everywhere
-  return {};
-}
-
-Result<void> Parser::parse_step() {
-  const std::size_t position = reader_.position();
-  switch (reader_.peek()) {
-    case '(': {
-      RILL_TRY(reader_.read_group_open());
-      groups_.push_back({.opened = position});
-      return {};
-    }
-    case ')': {
-      if (groups_.size() == 1) return reader_.malformed(position, "a closing parenthesis without an opening one");
-      reader_.skip();
-      const Part part = end_group(groups_.back());
-      groups_.pop_back();
-      append(part);
-      return {};
-    }
-    case '|':
-      reader_.skip();
-      end_choice(groups_.back());
-      return {};
-    case '^':
-      reader_.skip();
-      append(make_part([](int begins, int) { return begins ? Expr::epsilon : Expr::nothing; }), false);
-      return {};
-    case '$':
-      reader_.skip();
-      append(make_part([](int, int ends) { return ends ? Expr::epsilon : Expr::nothing; }), false);
-      return {};
-    case '*':
-    case '+':
-    case '?':
-    case '{': return parse_quantifier();
-    default: {
-      RILL_ASSIGN(const CodePoints set, reader_.read_set());
-      append_set(set);
-      return {};
-    }
-  }
-}
-
-Result<Expr> Parser::parse() {
-  while (!reader_.done()) RILL_TRY(parse_step());
-  if (groups_.size() > 1) return reader_.malformed(groups_.back().opened, "an opening parenthesis without a closing one");
-  Part whole = end_group(groups_[0]);
-  if (options_.match == Match::search) {
-    const Part anything(expressions_.repeat(spell(CodePoints::all()), 0));
-    whole = join(anything, join(whole, anything));
-  }
-  return whole.at[1][1];
 }
 
 }  // namespace
 
 Result<Expr> parse_regex(Expressions& expressions, std::string_view pattern, const RegexOptions& options) {
-  return Parser(expressions, pattern, options).parse();
+  ExpressionBuilder builder(expressions, options);
+  RILL_ASSIGN(Part whole, regex::PatternParser(pattern, builder).parse());
+  if (options.match == Match::search) {
+    const Part anything(expressions.repeat(builder.spell(CodePoints::all()), 0));
+    whole = builder.join(anything, builder.join(whole, anything));
+  }
+  return whole.at[1][1];
 }
 
 }  // namespace rill::grammar

@@ -3,79 +3,57 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "base/utf8.h"
-#include "regex/regex_reader.h"
+#include "regex/pattern.h"
 
 namespace rill::regex {
 
 constexpr std::size_t kMaxInstructions = 100'000;
+constexpr std::size_t kMaxPattern = std::size_t{1} << 16;
 
 class NfaBuilder {
  public:
-  explicit NfaBuilder(std::string_view pattern) : reader_(pattern) {}
+  using Part = Nfa::Code;
 
-  Result<Nfa> build() {
-    while (!reader_.done()) RILL_TRY(step());
-    if (groups_.size() > 1) {
-      return reader_.malformed(groups_.back().opened, "an opening parenthesis without a closing one");
-    }
-    nfa_.code_ = end_group(groups_[0]);
-    nfa_.code_.push_back({Op::match});
-    return std::move(nfa_);
+  explicit NfaBuilder(Nfa& nfa) : nfa_(nfa) {}
+
+  Part set(const CodePoints& set) {
+    nfa_.sets_.push_back(set);
+    return {{Op::set, static_cast<std::uint32_t>(nfa_.sets_.size() - 1)}};
+  }
+  Part text_begin() const { return {{Op::text_begin}}; }
+  Part text_end() const { return {{Op::text_end}}; }
+
+  Part sequence(std::vector<Part> parts) const {
+    if (parts.empty()) return {};
+    Part whole = std::move(parts[0]);
+    for (std::size_t i = 1; i < parts.size(); ++i) append(whole, parts[i]);
+    return whole;
   }
 
- private:
-  using Op = Nfa::Op;
-  using Code = Nfa::Code;
-  struct Group {
-    std::size_t opened = 0;
-    std::vector<Code> sequence = {};
-    std::vector<Code> choices = {};
-    bool repeatable = false;
-  };
-
-  static std::int32_t distance(std::size_t instructions) { return static_cast<std::int32_t>(instructions); }
-  static void append(Code& to, const Code& code) { to.insert(to.end(), code.begin(), code.end()); }
-
-  void add(Code code, bool repeatable) {
-    groups_.back().sequence.push_back(std::move(code));
-    groups_.back().repeatable = repeatable;
-  }
-  void add_set(CodePoints set) {
-    add({{Op::set, static_cast<std::uint32_t>(nfa_.sets_.size())}}, true);
-    nfa_.sets_.push_back(std::move(set));
-  }
-
-  void end_choice(Group& group) {
-    Code whole;
-    for (const Code& part : group.sequence) append(whole, part);
-    group.sequence.clear();
-    group.repeatable = false;
-    group.choices.push_back(std::move(whole));
-  }
-
-  Code end_group(Group& group) {
-    end_choice(group);
-    Code whole = group.choices.back();
-    for (std::size_t i = group.choices.size() - 1; i-- > 0;) {
-      Code choice{{Op::split, 0, distance(group.choices[i].size() + 2)}};
-      append(choice, group.choices[i]);
-      choice.push_back({Op::jump, 0, distance(whole.size() + 1)});
-      append(choice, whole);
-      whole = std::move(choice);
+  Part choice(std::vector<Part> choices) const {
+    if (choices.size() == 1) return std::move(choices[0]);
+    std::size_t size = 2 * (choices.size() - 1);
+    for (const Part& one : choices) size += one.size();
+    Part whole;
+    whole.reserve(size);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      const bool last = i + 1 == choices.size();
+      if (!last) whole.push_back({Op::split, 0, distance(choices[i].size() + 2)});
+      append(whole, choices[i]);
+      if (!last) whole.push_back({Op::jump, 0, distance(size - whole.size())});
     }
     return whole;
   }
 
-  Result<Code> repeated(const Code& part, std::uint32_t least, std::uint32_t most) const {
+  Result<Part> repeat(const Part& part, std::uint32_t least, std::uint32_t most, std::size_t position) const {
     const bool unlimited = most == kUnbounded;
     const std::uint64_t copies = std::uint64_t{least} + (unlimited ? 1 : most - least);
     if (copies * (part.size() + 2) > kMaxInstructions) {
       return make_error(ErrorCode::limit_exceeded, "regex: counted repeats of more than {} instructions, at offset {}",
-                        kMaxInstructions, reader_.position());
+                        kMaxInstructions, position);
     }
-    Code whole;
+    Part whole;
     for (std::uint32_t i = 0; i < least; ++i) append(whole, part);
     if (unlimited) {
       whole.push_back({Op::split, 0, distance(part.size() + 2)});
@@ -90,63 +68,25 @@ class NfaBuilder {
     return whole;
   }
 
-  Result<void> read_quantifier() {
-    const std::size_t position = reader_.position();
-    RILL_ASSIGN(const auto quantifier, reader_.read_quantifier());
-    if (!quantifier) {  // a brace that is no quantifier is a character
-      reader_.skip();
-      add_set({{'{', '{'}});
-      return {};
-    }
-    Group& group = groups_.back();
-    if (!group.repeatable) return reader_.malformed(position, "nothing to repeat");
-    RILL_ASSIGN(group.sequence.back(), repeated(group.sequence.back(), quantifier->least, quantifier->most));
-    group.repeatable = false;
-    return {};
-  }
+ private:
+  using Op = Nfa::Op;
 
-  Result<void> step() {
-    const std::size_t position = reader_.position();
-    switch (reader_.peek()) {
-      case '(':
-        RILL_TRY(reader_.read_group_open());
-        groups_.push_back({.opened = position});
-        return {};
-      case ')': {
-        if (groups_.size() == 1) return reader_.malformed(position, "a closing parenthesis without an opening one");
-        reader_.skip();
-        Code code = end_group(groups_.back());
-        groups_.pop_back();
-        add(std::move(code), true);
-        return {};
-      }
-      case '|':
-        reader_.skip();
-        end_choice(groups_.back());
-        return {};
-      case '^':
-      case '$':
-        add({{reader_.peek() == '^' ? Op::text_begin : Op::text_end}}, false);
-        reader_.skip();
-        return {};
-      case '*':
-      case '+':
-      case '?':
-      case '{': return read_quantifier();
-      default: {
-        RILL_ASSIGN(CodePoints set, reader_.read_set());
-        add_set(std::move(set));
-        return {};
-      }
-    }
-  }
+  static std::int32_t distance(std::size_t instructions) { return static_cast<std::int32_t>(instructions); }
+  static void append(Part& to, const Part& part) { to.insert(to.end(), part.begin(), part.end()); }
 
-  RegexReader reader_;
-  Nfa nfa_;
-  std::vector<Group> groups_ = std::vector<Group>(1);
+  Nfa& nfa_;
 };
 
-Result<Nfa> Nfa::compile(std::string_view pattern) { return NfaBuilder(pattern).build(); }
+Result<Nfa> Nfa::compile(std::string_view pattern) {
+  if (pattern.size() > kMaxPattern) {
+    return make_error(ErrorCode::limit_exceeded, "regex: a pattern of {} bytes, at most {} are read", pattern.size(), kMaxPattern);
+  }
+  Nfa nfa;
+  NfaBuilder builder(nfa);
+  RILL_ASSIGN(nfa.code_, PatternParser(pattern, builder).parse());
+  nfa.code_.push_back({Op::match});
+  return nfa;
+}
 
 bool Nfa::found_in(std::string_view text) const { return run(text, false); }
 bool Nfa::matches(std::string_view text) const { return run(text, true); }
