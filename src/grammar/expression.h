@@ -199,7 +199,7 @@ void Expressions::visit(Expr root, Visit visit) {
   std::vector<std::uint32_t> times;  // by place in the working memory of fold(), which numbers what it finds
   fold(
       root,
-      [this](Expr expr, auto need) { each_operand(expr, need); },
+      [this](Expr expr, auto need) { this->each_operand(expr, need); },
       [&](Expr expr) {
         found.push_back(expr);
         times.push_back(0);
@@ -224,7 +224,7 @@ template <typename Replace>
 Expr Expressions::rebuild(Expr root, Expressions& target, Replace replace) {
   return fold(
       root,
-      [this](Expr expr, auto need) { each_operand(expr, need); },
+      [this](Expr expr, auto need) { this->each_operand(expr, need); },
       [&](Expr expr) {
         const Kind kind = node(expr).kind;
         const bool leaf = kind == Kind::bytes || kind == Kind::call || kind == Kind::token;

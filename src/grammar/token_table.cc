@@ -110,7 +110,8 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
         others.push_back(token);
         continue;
       }
-      slice.tokens[static_cast<std::size_t>(token) / TokenSet::kWordBits] |= std::uint64_t{1} << token % TokenSet::kWordBits;
+      const auto bit = static_cast<std::size_t>(token);
+      slice.tokens[bit / TokenSet::kWordBits] |= std::uint64_t{1} << bit % TokenSet::kWordBits;
       slice.longest = std::max(slice.longest, bytes.size());
     }
     slice.rest = make_trie(tokenizer, others);

@@ -68,7 +68,7 @@ TEST(CheckedSlicesTest, NoDamagedSliceIsRead) {
                                                             : "it: MiB 1 is damaged, or cut short");
   }
   for (const std::size_t cut : {1u, 8u, 99u, 100u, 107u, 108u, 109u}) {
-    EXPECT_FALSE(read(Bytes(good.begin(), good.end() - cut), bytes.size(), 4096)) << cut;
+    EXPECT_FALSE(read(Bytes(good.begin(), good.end() - static_cast<std::ptrdiff_t>(cut)), bytes.size(), 4096)) << cut;
   }
 }
 

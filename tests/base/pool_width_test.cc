@@ -74,7 +74,7 @@ TEST(PoolWidthTest, StaysWideWhereThatIsFasterInSpiteOfStalls) {
 
 // Eight cores, some of them taken: a thread too many doubles the time.
 TEST(PoolWidthTest, FindsTheWidthBetween) {
-  for (const std::size_t free : {7, 6}) {
+  for (const std::size_t free : {7u, 6u}) {
     PoolWidth width(8);
     std::array<Duration, 9> time_on{};
     const Machine machine = [&](std::size_t threads) {

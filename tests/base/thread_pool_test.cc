@@ -54,7 +54,7 @@ TEST(ThreadPoolTest, RunsEveryTileOnceForAnyThreadCount) {
     ASSERT_EQ(pool->threads(), static_cast<std::size_t>(threads));
     std::vector<std::atomic<int>> busy(pool->threads());
     std::atomic<int> shared_index = 0;
-    for (const std::size_t tiles : {0, 1, 2, 3, 7, 64, 1000}) {
+    for (const std::size_t tiles : {0u, 1u, 2u, 3u, 7u, 64u, 1000u}) {
       std::vector<int> count(tiles, 0);
       pool->workers().run(tiles, [&](std::size_t tile, std::size_t thread) noexcept {
         if (busy[thread].exchange(1) != 0) ++shared_index;
@@ -96,7 +96,7 @@ TEST(ThreadPoolTest, TilesAreSharedWhileOneIsSlow) {
 
 TEST(ThreadPoolTest, LimitHoldsFromTheNextTurn) {
   const auto pool = make_pool(4);
-  for (const std::size_t limit : {2, 1, 3, 4}) {
+  for (const std::size_t limit : {2u, 1u, 3u, 4u}) {
     ASSERT_TRUE(pool->set_thread_limit(static_cast<int>(limit)));
     EXPECT_EQ(pool->thread_limit(), limit);
     int runs_of_others = 0;  // a thread beyond the limit may be about to take tiles; then it sleeps

@@ -12,7 +12,7 @@ namespace {
 bool agrees(TextMatcher& matcher, const Texts& texts, std::size_t length, std::uint64_t text) {
   if (matcher.complete() != texts.holds(length, text)) return false;
   if (length == Texts::kLongest) return true;
-  for (const std::uint64_t letter : {0, 1}) {
+  for (const std::uint64_t letter : {0u, 1u}) {
     const std::uint64_t next = text << 1 | letter;
     const bool alive = matcher.push(letter == 0 ? "a" : "b");
     if (texts.begins(length + 1, next) && !alive) return false;

@@ -2,9 +2,11 @@
 // grammar in some order of its properties, an invalid one in none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -91,7 +93,9 @@ std::map<std::string, Counts> run(const std::string& draft, Judge judge, std::st
       const auto judged = judge(compact(*group.find("schema")));
       if (!judged) {
         ++counts.refused;
-        wrong += "refused " + name() + ": " + judged.error().message + "\n";
+        std::string message = judged.error().message;
+        std::replace(message.begin(), message.end(), '\n', ' ');
+        wrong += "refused " + name() + ": " + message + "\n";
         continue;
       }
       bool right = true;
@@ -108,6 +112,24 @@ std::map<std::string, Counts> run(const std::string& draft, Judge judge, std::st
     }
   }
   return by_file;
+}
+
+// What is known to be wrong, and meant: each line of `wrong` has to be of these.
+void expect_known(const std::string& wrong) {
+  constexpr std::string_view kKnown[] = {
+      "https://json-schema.org/draft", "http://json-schema.org/draft",  // a reference to a schema that nobody gave
+      "/$dynamicRef", "/$recursiveRef",                                 // with several targets, refused
+      "idn-hostname",                                                   // refused
+      "is only an annotation by default",                               // formats are enforced here
+      "custom metaschema with with no validation vocabulary",           // metaschemas are not read
+      "ref overrides any sibling keywords",                             // siblings of $ref count here in every draft
+  };
+  std::istringstream lines(wrong);
+  for (std::string line; std::getline(lines, line);) {
+    const bool known = std::any_of(std::begin(kKnown), std::end(kKnown),
+                                   [&](std::string_view phrase) { return line.find(phrase) != line.npos; });
+    EXPECT_TRUE(known) << line;
+  }
 }
 
 Counts total(const std::map<std::string, Counts>& by_file) {
@@ -144,7 +166,7 @@ TEST_P(JsonSchemaSuite, ConstrainedDecodingHoldsIt) {
     std::printf("%s %s: %d of %d groups, %d refused, %d false accepts, %d false rejects\n", draft, file.c_str(), counts.right,
                 counts.groups, counts.refused, counts.false_accepts, counts.false_rejects);
   }
-  if (std::getenv("RILL_VERBOSE") != nullptr) std::printf("%s", wrong.c_str());
+  expect_known(wrong);
 }
 
 TEST_P(JsonSchemaSuite, TheValidatorHoldsIt) {
@@ -161,7 +183,7 @@ TEST_P(JsonSchemaSuite, TheValidatorHoldsIt) {
   const Counts sum = total(by_file);
   EXPECT_EQ(sum.false_accepts, 0) << wrong;
   EXPECT_GE(sum.right * 100, sum.groups * GetParam().second) << sum.right << " of " << sum.groups << "\n" << wrong;
-  if (std::getenv("RILL_VERBOSE") != nullptr) std::printf("%s", wrong.c_str());
+  expect_known(wrong);
 }
 
 INSTANTIATE_TEST_SUITE_P(Drafts, JsonSchemaSuite,

@@ -184,18 +184,18 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b, const
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const KvType type : {KvType::f32, KvType::f16, KvType::q8_0}) {
-    for (const std::size_t group : {1, 3, 4, 8})
+    for (const std::size_t group : {1u, 3u, 4u, 8u})
       result.push_back({.type = type, .group = group, .tokens = 277, .rows = 21});
-    for (const std::uint64_t window : {1, 2, 15, 16, 17, 100, 256, 257}) {
+    for (const std::uint64_t window : {1u, 2u, 15u, 16u, 17u, 100u, 256u, 257u}) {
       result.push_back({.type = type, .head_dim = 32, .tokens = 290, .rows = 40, .window = window});
     }
-    for (const std::size_t head_dim : {32, 96, 128, 256})
+    for (const std::size_t head_dim : {32u, 96u, 128u, 256u})
       result.push_back({.type = type, .head_dim = head_dim, .tokens = 33, .rows = 33});
-    for (const std::size_t tokens : {1, 15, 16, 17}) result.push_back({.type = type, .tokens = tokens, .rows = tokens});
+    for (const std::size_t tokens : {1u, 15u, 16u, 17u}) result.push_back({.type = type, .tokens = tokens, .rows = tokens});
     result.push_back({.type = type, .tokens = 530, .rows = 9});
     result.push_back({.type = type, .tokens = 40, .rows = 40, .softcap = 5.0f});
     if (type == KvType::q8_0) continue;  // its blocks are of 32 dimensions
-    for (const std::size_t head_dim : {1, 16, 40, 80, 100}) {
+    for (const std::size_t head_dim : {1u, 16u, 40u, 80u, 100u}) {
       result.push_back({.type = type, .head_dim = head_dim, .tokens = 45, .rows = 30, .window = 20});
     }
   }
@@ -230,13 +230,13 @@ TEST(Attention, IsThatOfTheReferenceAndTheSameBitsEverywhere) {
 
 TEST(Attention, ARowDoesNotDependOnTheRowsBesideIt) {
   for (const KvType type : {KvType::f32, KvType::f16, KvType::q8_0}) {
-    for (const std::uint64_t window : {0, 3, 40}) {
+    for (const std::uint64_t window : {0u, 3u, 40u}) {
       const Case c{.type = type, .head_dim = 32, .group = 3, .tokens = 300, .rows = 60, .window = window};
       const Inputs in = make_inputs(c, 11);
       for (const KernelTable* table : available_tables()) {
         const Pages pages = fill(c, *table, in);
         const std::vector<float> whole = attend(c, *table, in, pages, c.tokens - c.rows, c.rows);
-        for (const std::size_t chunk : {1, 2, 3, 7, 16, 17}) {
+        for (const std::size_t chunk : {1u, 2u, 3u, 7u, 16u, 17u}) {
           std::vector<float> parts;
           for (std::size_t row = 0; row < c.rows; row += chunk) {
             const std::vector<float> part =
@@ -321,7 +321,7 @@ TEST(Attention, N04RowsThatSeeNothingGiveZeros) {
                        .max = max.data(),
                        .sum = sum.data(),
                        .accumulator = accumulator.data()};
-    for (const std::uint64_t first : {200, 253, 600}) {
+    for (const std::uint64_t first : {200u, 253u, 600u}) {
       std::fill(accumulator.begin(), accumulator.end(), 1.0f);
       task.first_position = first;
       task.window = 80;
@@ -353,7 +353,7 @@ TEST(Attention, NotANumberIsNotLost) {
 
 TEST(StoreKv, RoundsOnceAndTouchesOneSlot) {
   for (const KvType type : {KvType::f32, KvType::f16, KvType::q8_0}) {
-    for (const std::size_t head_dim : {32, 40, 64}) {
+    for (const std::size_t head_dim : {32u, 40u, 64u}) {
       if (type == KvType::q8_0 && head_dim % 32 != 0) continue;
       const Case c{.type = type, .head_dim = head_dim, .tokens = 21, .rows = 1};
       Inputs in = make_inputs(c, 15);

@@ -105,8 +105,8 @@ TEST(Vector, RmsNorm) {
 
 TEST(Vector, Rope) {
   RandomFloats random(2);
-  for (const std::size_t pairs : {1, 5, 8, 15, 16, 17, 24, 32, 40, 64, 128}) {
-    for (const std::size_t rest : {0, 6}) {
+  for (const std::size_t pairs : {1u, 5u, 8u, 15u, 16u, 17u, 24u, 32u, 40u, 64u, 128u}) {
+    for (const std::size_t rest : {0u, 6u}) {
       for (const bool neighbours : {false, true}) {
         const std::size_t heads = 3, head_dim = 2 * pairs + rest;
         const std::vector<float> x = random.vector(heads * head_dim, 10.0f);

@@ -114,7 +114,7 @@ std::shared_ptr<PagePool> pool_of(KvType type, std::uint64_t budget_bytes = std:
 TEST(SequenceCopyTest, IsTheSameSequenceInAPoolOfAnotherLayout) {
   std::mt19937 random(5);
   for (const KvType type : {KvType::f32, KvType::f16, KvType::q8_0}) {
-    for (const std::uint64_t length : {0, 1, 15, 16, 17, 29, 32, 48, 49, 100, 163}) {
+    for (const std::uint64_t length : {0u, 1u, 15u, 16u, 17u, 29u, 32u, 48u, 49u, 100u, 163u}) {
       const auto pool = pool_of(type);
       SequenceCache cache(pool, kReserve);
       while (cache.length() < length) {

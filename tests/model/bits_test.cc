@@ -147,7 +147,7 @@ TEST(GreedyAnswer, N05DoesNotDependOnCompanyOrThreads) {
     std::optional<Answer> alone;
     for (const int threads : {1, 2, 4}) {
       const auto model = load({.threads = threads, .target = kernels::available_tables().front()->name});
-      for (const std::size_t batch : {1, 2, 5, 8}) {
+      for (const std::size_t batch : {1u, 2u, 5u, 8u}) {
         const Answer answer = greedy_answer(model, batch);
         if (!alone) alone = answer;
         EXPECT_EQ(answer.tokens, alone->tokens) << architecture << ", " << threads << " threads, batch of " << batch;

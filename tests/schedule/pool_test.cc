@@ -123,7 +123,7 @@ TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
 TEST(SharedPool, AsManyAtATimeAsThePlannerGuarantees) {
   EXPECT_EQ(Scheduler::create(tiny_llama()).value().options().max_sequences, 32u);
   for (const auto& model : {tiny_llama(), tiny_gemma()}) {
-    for (const std::size_t sequences : {1, 12, 40}) {
+    for (const std::size_t sequences : {1u, 12u, 40u}) {
       const MemoryNeeds needs{.context_tokens = 100, .sequences = sequences, .prefill_chunk = 24, .sessions = false};
       SchedulerOptions options{.context_tokens = 100, .prefill_chunk = 24};
       options.kv_pool = KvPool::create(model, {.budget_bytes = plan_memory(model_memory(*model), needs).kv_peak}).value();

@@ -55,7 +55,7 @@ TEST(PlannedTest, ASchedulerAdmitsAsManyAsAreGuaranteed) {
     const auto model = Model::load(bytes, {.threads = 1}).value();
     const ModelMemory memory = model_memory(*model);
     MemoryNeeds needs{.context_tokens = 200, .prefill_chunk = 24, .sessions = false};
-    for (const std::uint64_t wanted : {1, 2, 5}) {
+    for (const std::uint64_t wanted : {1u, 2u, 5u}) {
       needs.sequences = wanted;
       const MemoryPlan plan = plan_memory(memory, needs);
       ASSERT_EQ(sequences_guaranteed(memory, needs, plan.peak()), wanted);

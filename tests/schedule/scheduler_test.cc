@@ -354,7 +354,7 @@ TEST(Scheduler, ANonFinitePassIsTheFaultOfOne) {
   Ticket in_decode = scheduler.submit({.prompt = some_tokens(4), .options = scripted}).value();
   submit_good(2);
   scheduler.run_until_idle().value();
-  for (const std::size_t i : {0, 1}) EXPECT_EQ(code_of(in_prefill.result(i)), ErrorCode::non_finite);
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(code_of(in_prefill.result(i)), ErrorCode::non_finite);
   EXPECT_EQ(code_of(in_decode.result()), ErrorCode::non_finite);
   EXPECT_EQ(in_decode.ledger().value().tokens.size(), 3u);
   for (unsigned i = 0; i < 3; ++i) {
@@ -370,7 +370,7 @@ TEST(Scheduler, ACallbackThatThrowsEndsItsRequest) {
   Ticket failing = scheduler.submit({.prompt = some_tokens(40, 4), .options = options, .completions = 2}).value();
   Ticket other = scheduler.submit({.prompt = some_tokens(9), .options = sampled(8)}).value();
   scheduler.run_until_idle().value();
-  for (const std::size_t i : {0, 1}) EXPECT_EQ(code_of(failing.result(i)), ErrorCode::callback_failed);
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(code_of(failing.result(i)), ErrorCode::callback_failed);
   EXPECT_EQ(other.result().value().tokens, alone(some_tokens(9), sampled(8)).tokens);
 }
 
@@ -464,7 +464,7 @@ TEST(Scheduler, ASignalIsLetGoWhenItsRequestHasEnded) {
 
 // It comes from another thread just before the second layer. A pass that is mostly for others goes on.
 TEST(Scheduler, A03ACancelEndsALongPromptWithinALayer) {
-  for (const std::size_t length : {200, 1}) {
+  for (const std::size_t length : {200u, 1u}) {
     const bool breaks_off = length > 1;
     Scheduler scheduler = Scheduler::create(tiny_gemma(), {.prefill_chunk = 64}).value();
     std::vector<Job> jobs;
@@ -625,7 +625,7 @@ TEST(BackgroundScheduler, AClockThatThrowsEndsTheRequests) {
     ticket.wait();
     while (ticket.try_next()) continue;
   }
-  for (const std::size_t completion : {0, 1}) EXPECT_EQ(code_of(ticket.result(completion)), ErrorCode::callback_failed);
+  for (const std::size_t completion : {0u, 1u}) EXPECT_EQ(code_of(ticket.result(completion)), ErrorCode::callback_failed);
   EXPECT_EQ(code_of(scheduler.submit({.prompt = some_tokens(5)})), ErrorCode::callback_failed);
   *throws = false;
   Ticket later = scheduler.submit({.prompt = some_tokens(5), .options = sampled(5)}).value();

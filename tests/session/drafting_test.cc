@@ -195,7 +195,7 @@ TEST(Speculation, VocabulariesMayDifferOnlyInWhatIsNoText) {
 TEST(DraftLength, GrowsShrinksAndPauses) {
   session::DraftLength length(15);
   EXPECT_EQ(length.next(), 3u);
-  for (const std::size_t expected : {7, 15, 15}) {
+  for (const std::size_t expected : {7u, 15u, 15u}) {
     length.learn(length.next(), length.next());
     EXPECT_EQ(length.next(), expected);
   }
@@ -203,11 +203,11 @@ TEST(DraftLength, GrowsShrinksAndPauses) {
     length.learn(length.next(), accepted);
     EXPECT_EQ(length.next(), expected);
   }
-  for (const std::size_t expected : {3, 1, 1}) {
+  for (const std::size_t expected : {3u, 1u, 1u}) {
     length.learn(length.next(), 0);
     EXPECT_EQ(length.next(), expected);
   }
-  for (const std::size_t pause : {1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32}) {
+  for (const std::size_t pause : {1u, 2u, 4u, 8u, 16u, 32u, 32u, 32u, 32u, 32u, 32u, 32u, 32u, 32u, 32u, 32u}) {
     length.learn(1, 0);
     for (std::size_t i = 0; i < pause; ++i) EXPECT_EQ(length.next(), 0u);
     EXPECT_EQ(length.next(), 1u);
@@ -218,7 +218,7 @@ TEST(DraftLength, GrowsShrinksAndPauses) {
   EXPECT_EQ(length.next(), 1u);  // patience anew
 
   session::DraftLength few(5);
-  for (const std::size_t expected : {3, 5, 5}) {
+  for (const std::size_t expected : {3u, 5u, 5u}) {
     EXPECT_EQ(few.next(), expected);
     few.learn(few.next(), few.next());
   }

@@ -91,7 +91,7 @@ TEST_P(ReferenceTest, N08N09EmbeddingsAreThoseOfTheForwardPassInDouble) {
   }
   for (const auto& [pooling, expected] : {std::pair{Pooling::mean, mean}, {Pooling::cls, hidden.front()}, {Pooling::last, hidden.back()}}) {
     std::optional<std::vector<float>> first;
-    for (const std::size_t chunk : {4, 512}) {
+    for (const std::size_t chunk : {4u, 512u}) {
       Session session = Session::create(model, {.kv_type = KvType::f32, .prefill_chunk = chunk}).value();
       session.feed(some_tokens(9, 4)).value();
       const auto plain = session.embed(some_tokens(30), {.pooling = pooling, .normalize = false}).value();

@@ -265,7 +265,7 @@ TEST(Generation, CancelledDuringPrefillLeavesTheSessionAsItWas) {
   Session session = start({.prefill_chunk = 16});
   session.feed(some_tokens(7)).value();
   const std::vector<float> before = session.logits().all().value();
-  for (const std::size_t poll : {1, 2, 4, 7}) {
+  for (const std::size_t poll : {1u, 2u, 4u, 7u}) {
     test::CountedStop stop(poll);
     Generation generation = session.generate(some_tokens(60, 2), {.chain = script({50}), .stop = stop}).value();
     EXPECT_FALSE(generation.next());

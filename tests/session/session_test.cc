@@ -284,7 +284,7 @@ TEST_P(SessionTest, FeedBatchFailsForAllOrNone) {
   EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good, {.mode = Keep::Mode::positions, .positions = unsorted}}}), ErrorCode::invalid_argument);
   EXPECT_EQ(fails({{&sessions[0], good}, {&of_other_type, good}}), ErrorCode::invalid_argument);
   EXPECT_EQ(fails({{&sessions[0], good}, {&of_other_model, good}}), ErrorCode::invalid_argument);
-  for (const std::size_t poll : {1, 3, 9}) {
+  for (const std::size_t poll : {1u, 3u, 9u}) {
     EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good}, {&sessions[2], good}}, test::CountedStop(poll)), ErrorCode::cancelled);
   }
   {

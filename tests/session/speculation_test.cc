@@ -129,9 +129,9 @@ Counts compare(const Setting& setting, const std::function<GenerateOptions()>& m
   EXPECT_FALSE(plain.steps.empty());
   Counts counts;
   const std::string architecture = setting.model->info().architecture;
-  for (const std::size_t most : {1, 4, 64}) {
+  for (const std::size_t most : {1u, 4u, 64u}) {
     for (const bool lookup : {false, true}) {
-      for (const std::uint64_t draft_seed : {0, 1, 2}) {  // none, the model itself, another
+      for (const std::uint64_t draft_seed : {0u, 1u, 2u}) {  // none, the model itself, another
         if (!lookup && draft_seed == 0) continue;
         SCOPED_TRACE(testing::Message() << architecture << ", at most " << most << ", lookup " << lookup << ", draft model " << draft_seed);
         std::optional<Session> draft;
@@ -207,7 +207,7 @@ TEST_P(SpeculationTest, MaxTokensAndTheWindowEndInsideADraft) {
     const Counts counts = compare(setting, [&] { return GenerateOptions{.max_tokens = max_tokens, .sampling = {.temperature = 0.0f}}; });
     EXPECT_EQ(counts.accepted_of_itself, counts.drafted_of_itself);  // none was made in vain
   }
-  for (const std::size_t context : {41, 42, 47, 52}) {
+  for (const std::size_t context : {41u, 42u, 47u, 52u}) {
     for (const ContextPolicy policy : {ContextPolicy::stop, ContextPolicy::error}) {
       const Setting setting{model_, {.context_tokens = context}, repeating(40)};
       compare(setting, [&] { return GenerateOptions{.sampling = {.temperature = 0.0f}, .context_policy = policy}; });
