@@ -1,0 +1,62 @@
+#include "schema/validator.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rill::schema {
+namespace {
+
+std::shared_ptr<const Validator> validator_of(std::string_view schema) {
+  return Validator::create(SchemaDocument::parse(schema).value()).value();
+}
+
+bool is_valid(std::string_view schema, std::string_view json) {
+  return validator_of(schema)->is_valid(SchemaId{}, JsonDocument::parse(json).value().root());
+}
+
+TEST(ValidatorTest, SaysWhereAndWhy) {
+  const auto validator = validator_of(R"({"properties":{"a/b":{"items":{"$ref":"#/$defs/n"}}},"required":["c"],
+                                         "$defs":{"n":{"maximum":3}}})");
+  const auto document = JsonDocument::parse(R"({"a/b":[1,5]})").value();
+  const auto violations = validator->violations(SchemaId{}, document.root());
+  ASSERT_EQ(violations.size(), 2u);
+  EXPECT_EQ(violations[0].instance, "");
+  EXPECT_EQ(violations[0].schema, "/required");
+  EXPECT_EQ(violations[1].instance, "/a~1b/1");
+  EXPECT_EQ(violations[1].schema, "/$defs/n/maximum");
+}
+
+TEST(ValidatorTest, WhatIsDeepOrWideTakesNoStackAndNoSquare) {
+  constexpr std::string_view kTree = R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"array","items":{"$ref":"#/$defs/t"}}}})";
+  EXPECT_TRUE(is_valid(kTree, std::string(500, '[') + std::string(500, ']')));
+  EXPECT_FALSE(is_valid(kTree, std::string(499, '[') + '1' + std::string(499, ']')));
+  std::string wide = "[0";
+  for (int i = 1; i < 100'000; ++i) wide += ',' + std::to_string(i);
+  EXPECT_TRUE(is_valid(R"({"uniqueItems":true})", wide + "]"));
+  EXPECT_FALSE(is_valid(R"({"uniqueItems":true})", wide + ",7.0]"));
+  // Each level holds for two alternatives, 2^60 ways in all for one that goes them one by one.
+  std::string schema = R"({"$ref":"#/$defs/d0","$defs":{)";
+  for (int i = 0; i < 60; ++i) {
+    const std::string next = R"({"$ref":"#/$defs/d)" + std::to_string(i + 1) + "\"}";
+    schema += "\"d" + std::to_string(i) + R"(":{"anyOf":[)" + next + ',' + next + "]},";
+  }
+  schema += R"("d60":{"type":"integer"}}})";
+  EXPECT_TRUE(is_valid(schema, "1"));
+  EXPECT_FALSE(is_valid(schema, "\"1\""));
+}
+
+TEST(ValidatorTest, MalformedSchemasAreRefused) {
+  const auto code = [](std::string_view schema) { return SchemaDocument::parse(schema).error().code; };
+  for (const std::string_view schema : {"1", R"({"type":"int"})", R"({"minimum":"3"})", R"({"required":[1]})", R"({"allOf":[]})",
+                                        R"({"maxLength":-1})", R"({"properties":[]})", R"({"multipleOf":0})"}) {
+    EXPECT_EQ(code(schema), ErrorCode::malformed) << schema;
+  }
+  EXPECT_EQ(code(R"({"$ref":"#/$defs/none"})"), ErrorCode::not_found);
+  EXPECT_EQ(code(R"({"anyOf":[{"$ref":"#"}]})"), ErrorCode::malformed);
+  EXPECT_NE(SchemaDocument::parse(R"({"properties":{"a":{"minimum":"3"}}})").error().message.find("/properties/a/minimum"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace rill::schema
