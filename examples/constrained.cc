@@ -30,7 +30,7 @@ int run(const std::string& model_path, const std::string& prompt, const char* gr
     text += chunk->text;
   }
 
-  // max_tokens may cut an answer short: then it is the beginning of a text of the grammar, and no more.
+  // Within max_tokens the text is finished, whatever the model would rather say.
   const bool whole = grammar.match(text).value().matches;
   std::cout << "\n[" << to_string(answer.result().value().finish_reason) << ", " << (whole ? "whole" : "cut short") << "]\n";
   return 0;

@@ -66,6 +66,9 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
   std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
   std::optional<Grammar> grammar = std::nullopt;         // the answer is a text of it; with `chain`, put grammar_mask there
+  // With a grammar: the answer is finished within max_tokens and the window, its end token included, by a mask that leaves
+  // out what would not fit. invalid_argument at the start, with the number, if even the shortest text takes more.
+  bool close_within_budget = true;
   // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a
   // control token stops at that token, whose text is in the output only with show_special.
   std::vector<std::string> stop_strings = {};

@@ -141,6 +141,9 @@ RILL_EXPORT Result<Grammar> literal(std::string_view text, const GrammarOptions&
 
 struct GrammarMatcherOptions {
   std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's
+  // Of grammar_mask: so many may be accepted, the end token among them, and the mask sees to it that the text is finished
+  // by then. invalid_argument, with the number, if even the shortest text takes more.
+  std::optional<std::size_t> max_tokens = std::nullopt;
 };
 
 // Follows a text through a grammar, token by token. A control token is never allowed for its text, only where the grammar
@@ -156,8 +159,14 @@ class RILL_EXPORT GrammarMatcher {
   GrammarMatcher& operator=(GrammarMatcher&&) noexcept;
   ~GrammarMatcher();
 
-  // Removes from `tokens` those that may not come next. Errors: limit_exceeded.
-  Result<void> allowed(TokenSet& tokens);
+  // Removes from `tokens` those that may not come next. With a `budget`, so many tokens may still come, the end token
+  // among them: those after which the text cannot be finished are removed, too, and one remains if the budget is at least
+  // shortest_tokens(). Errors: limit_exceeded.
+  Result<void> allowed(TokenSet& tokens, std::optional<std::size_t> budget = std::nullopt);
+
+  // Enough tokens to finish the text from here, an end token among them: the fewest that spell a text of the fewest bytes.
+  // Error unsupported if none is known: the vocabulary lacks bytes, or checks of values refuse all short ones.
+  Result<std::size_t> shortest_tokens();
 
   // The token, or these bytes, as one step. Errors, which change nothing: invalid_argument if it may not come next;
   // limit_exceeded.

@@ -47,6 +47,7 @@ class Automaton {
     const State known = info(state).next[classes_[byte]].load(std::memory_order_acquire);
     return known == State::unknown ? make_next(state, byte) : known;
   }
+  Expr expression(State state) const { return info(state).expr; }
   bool accepts(State state) const { return info(state).accepts; }
   // Whether a byte or a token may come next.
   bool reads(State state) const { return info(state).reads_bytes || info(state).tokens > 0; }
@@ -68,6 +69,7 @@ class Automaton {
   std::size_t states() const { return count_.load(std::memory_order_relaxed); }
   std::size_t classes() const { return class_bytes_.size(); }
   std::uint8_t class_of(std::uint8_t byte) const { return classes_[byte]; }
+  std::span<const std::uint8_t> class_bytes() const { return class_bytes_; }  // one of each class
 
   // The rules, to build others from. Called under a lock that nobody else may hold then.
   template <typename Use>

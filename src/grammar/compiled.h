@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grammar/automaton.h"
+#include "grammar/completion.h"
 #include "grammar/mask_cache.h"
 #include "grammar/text_matcher.h"
 #include "rill/grammar.h"
@@ -26,6 +27,8 @@ class Compiled {
   TextMatcher matcher() const { return TextMatcher(automaton_, limits_.max_stack_edges); }
   // The masks for one vocabulary; those of the last few are kept.
   std::shared_ptr<MaskCache> masks(std::shared_ptr<const TokenTable> table) const;
+  // Those of the last one are kept.
+  std::shared_ptr<CompletionWeights> weights(const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table) const;
 
  private:
   mutable Automaton automaton_;
@@ -33,6 +36,7 @@ class Compiled {
   std::uint64_t digest_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<MaskCache>> masks_;
+  mutable std::shared_ptr<CompletionWeights> weights_;
 };
 
 }  // namespace rill::grammar

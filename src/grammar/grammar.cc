@@ -63,6 +63,15 @@ std::shared_ptr<MaskCache> Compiled::masks(std::shared_ptr<const TokenTable> tab
   return masks_.back();
 }
 
+std::shared_ptr<CompletionWeights> Compiled::weights(const Tokenizer& tokenizer,
+                                                     std::shared_ptr<const TokenTable> table) const {
+  const std::lock_guard lock(mutex_);
+  if (weights_ == nullptr || &weights_->table() != table.get()) {
+    weights_ = std::make_shared<CompletionWeights>(automaton_, tokenizer, std::move(table));
+  }
+  return weights_;
+}
+
 Result<Grammar> sequence(std::span<const Grammar> parts, const GrammarOptions& options) {
   return compile(options.limits, options.stop, [&](Rules& rules) {
     std::vector<Expr> calls;

@@ -37,6 +37,7 @@ class MaskCache {
       : table_(std::move(table)), max_bytes_(max_bytes) {}
 
   const TokenTable& table() const { return *table_; }
+  const std::shared_ptr<const TokenTable>& shared_table() const { return table_; }
 
   struct Found {
     bool known = false;

@@ -90,6 +90,33 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   undo();
 }
 
+std::size_t MaskWalk::restrict(TextMatcher& matcher, const TokenTable& table, const Affordable& affordable,
+                              std::span<std::uint64_t> words) {
+  Parser& parser = matcher.parser();
+  const std::size_t stacks = parser.stacks().size();
+  const auto undo = [&] {
+    affordable_ = nullptr;
+    parser.end_watch();
+    parser.stacks().truncate(stacks);
+  };
+  from_.assign(matcher.places().begin(), matcher.places().end());
+  text_ = matcher.text();
+  text_before_ = text_.size();
+  kept_.assign(words.size(), 0);
+  try {
+    parser.watch(from_, Parser::Counts::exact);
+    start(parser);
+    affordable_ = &affordable;
+    walk(parser, table.all, kept_);
+  } catch (...) {
+    undo();
+    throw;
+  }
+  undo();
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] &= kept_[i];
+  return parser.watched_depth();
+}
+
 void MaskWalk::start(Parser& parser) {
   classes_ = parser.automaton().classes();
   sets_.assign(1, Set{0, 0});
@@ -132,6 +159,10 @@ std::uint32_t MaskWalk::find_or_add(std::span<const Place> places) {
 
 std::uint32_t MaskWalk::make_next(Parser& parser, std::uint32_t set, std::uint8_t byte) {
   parser.step(std::span(places_).subspan(sets_[set].begin, sets_[set].count), byte, text_, to_);
+  if (affordable_ != nullptr && to_.complete) {
+    to_.places.push_back({State::done, StackNode::root});
+    std::sort(to_.places.begin(), to_.places.end());
+  }
   // A set without places is alive where the text may end.
   const std::uint32_t made = to_.alive() ? find_or_add(to_.places) : kDead;
   if (parser.asked_check()) {
@@ -140,6 +171,17 @@ std::uint32_t MaskWalk::make_next(Parser& parser, std::uint32_t set, std::uint8_
     moves_[set * classes_ + parser.automaton().class_of(byte)] = made;
   }
   return made;
+}
+
+bool MaskWalk::affordable(std::uint32_t set) {
+  std::uint8_t& known = sets_[set].affordable;
+  if (known == kNotAsked) {
+    const auto places = std::span(places_).subspan(sets_[set].begin, sets_[set].count);
+    Places after{{places.begin(), places.end()}, false};
+    after.complete = std::find(places.begin(), places.end(), Place{State::done, StackNode::root}) != places.end();
+    known = (*affordable_)(after) ? 1 : 0;
+  }
+  return known == 1;
 }
 
 std::uint8_t MaskWalk::loops(Parser& parser, std::uint32_t set) {
@@ -197,7 +239,8 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64
     // Where all that is below leads back to here, it is allowed as a whole.
     const bool whole = node.below != 0 && node.end > i + 1 && (node.below & loops(parser, set)) != 0;
     const std::size_t after = whole ? node.end : i + 1;
-    for (std::uint32_t t = node.first_token; t < trie.nodes[after].first_token; ++t) {
+    const bool any = node.first_token < trie.nodes[after].first_token && (affordable_ == nullptr || affordable(set));
+    for (std::uint32_t t = node.first_token; any && t < trie.nodes[after].first_token; ++t) {
       const auto token = static_cast<std::size_t>(trie.tokens[t]);
       words[token / 64] |= std::uint64_t{1} << token % 64;
     }

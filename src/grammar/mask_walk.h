@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ class MaskWalk {
   // are not among them. Throws ErrorException where a limit is reached.
   void allowed(TextMatcher& matcher, MaskCache& cache, std::span<std::uint64_t> words);
 
+  // Removes those after whose text `affordable` does not hold; it is asked once for each set of places that they lead to.
+  // How deep the walk looked into the stack.
+  using Affordable = std::function<bool(const Places& after)>;
+  std::size_t restrict(TextMatcher& matcher, const TokenTable& table, const Affordable& affordable,
+                       std::span<std::uint64_t> words);
+
  private:
   // Sets of places by number, with the moves between them that are known: the automaton of this walk.
   static constexpr std::uint32_t kDead = 0, kUnknown = 0xFFFFFFFF;
@@ -31,6 +38,7 @@ class MaskWalk {
   struct Set {
     std::uint32_t begin, count;
     std::uint8_t loops = kNotAsked;  // the ByteKinds of which every byte leads from it to itself
+    std::uint8_t affordable = kNotAsked;
   };
 
   bool make_key(Parser& parser, std::size_t depth);
@@ -44,6 +52,7 @@ class MaskWalk {
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
   std::uint8_t loops(Parser& parser, std::uint32_t set);
+  bool affordable(std::uint32_t set);
   bool takes_all(Parser& parser, const TokenSlice& slice);
   void walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
@@ -60,6 +69,8 @@ class MaskWalk {
   std::size_t text_before_ = 0;  // of it, before the token
   bool depends_on_text_ = false;
   Places to_;
+  const Affordable* affordable_ = nullptr;  // of restrict(): a set then holds {done, root} where the text may end
+  std::vector<std::uint64_t> kept_;
 };
 
 }  // namespace rill::grammar

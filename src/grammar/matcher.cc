@@ -51,10 +51,19 @@ Result<GrammarMatcher> GrammarMatcher::create(const Grammar& grammar, const Toke
   });
 }
 
-Result<void> GrammarMatcher::allowed(TokenSet& tokens) {
+Result<void> GrammarMatcher::allowed(TokenSet& tokens, std::optional<std::size_t> budget) {
   return guarded([&]() -> Result<void> {
-    state_->allowed(tokens);
+    state_->allowed(tokens, budget);
     return {};
+  });
+}
+
+Result<std::size_t> GrammarMatcher::shortest_tokens() {
+  return guarded([&]() -> Result<std::size_t> {
+    const std::size_t tokens = state_->tokens_to_end();
+    if (tokens < grammar::kNever) return tokens;
+    return make_error(ErrorCode::unsupported, "no tokens are known to finish the grammar's text after {} bytes",
+                      state_->bytes_read());
   });
 }
 
@@ -93,13 +102,16 @@ namespace {
 // Without the matcher that could not be made, it fails validation.
 class GrammarMask final : public LogitsProcessor {
  public:
-  GrammarMask(Result<GrammarMatcher> matcher, std::uint64_t digest, std::vector<Token> end_tokens)
-      : matcher_(std::move(matcher)), digest_(digest), end_tokens_(std::move(end_tokens)) {}
+  GrammarMask(Result<GrammarMatcher> matcher, std::uint64_t digest, std::vector<Token> end_tokens,
+              std::optional<std::size_t> max_tokens)
+      : matcher_(std::move(matcher)), digest_(digest), end_tokens_(std::move(end_tokens)), max_tokens_(max_tokens) {
+    if (const auto fits = check_budget(); !fits) matcher_ = fits.error();
+  }
 
   Result<void> validate() const override { return matcher_ ? Result<void>() : matcher_.error(); }
   std::string describe() const override { return "grammar_mask()"; }
   bool allow(TokenSet& allowed) override {
-    matcher_.value().allowed(allowed).value();  // a limit that is reached: the chain reports what is thrown
+    matcher_.value().allowed(allowed, budget()).value();  // a limit that is reached: the chain reports what is thrown
     return true;
   }
   Result<void> accept(Token token) override {
@@ -125,11 +137,27 @@ class GrammarMask final : public LogitsProcessor {
   Result<void> restore_state(std::span<const std::byte> saved) override;
 
  private:
+  Result<void> check_budget();
+  std::optional<std::size_t> budget() const {
+    if (!max_tokens_) return std::nullopt;
+    return *max_tokens_ - std::min(*max_tokens_, accepted_.size());
+  }
+
   Result<GrammarMatcher> matcher_;
   std::uint64_t digest_;           // of the grammar
   std::vector<Token> end_tokens_;  // ascending
+  std::optional<std::size_t> max_tokens_;
   std::vector<Token> accepted_;    // since its begin: all that the matcher's state follows from
 };
+
+Result<void> GrammarMask::check_budget() {
+  if (!matcher_ || !max_tokens_) return {};
+  RILL_ASSIGN(const std::size_t shortest, matcher_.value().shortest_tokens());
+  if (*max_tokens_ >= shortest) return {};
+  return make_error(ErrorCode::invalid_argument,
+                    "{} tokens are left for a grammar whose shortest text takes {}, its end token included", *max_tokens_,
+                    shortest);
+}
 
 Result<void> GrammarMask::restore_state(std::span<const std::byte> saved) {
   std::uint64_t digest = 0;
@@ -143,7 +171,10 @@ Result<void> GrammarMask::restore_state(std::span<const std::byte> saved) {
   }
   if (end_tokens != end_tokens_) return Error{ErrorCode::incompatible, "saved with other end_tokens"};
   reset();
+  TokenSet unused;
   for (const Token token : accepted) {
+    // What has been planned for a budget follows from the masks that were made.
+    if (max_tokens_) RILL_TRY(matcher_.value().allowed(unused, budget()));
     if (const auto done = accept(token); !done) {
       const ErrorCode code = done.error().code;
       return make_error(code == ErrorCode::invalid_argument ? ErrorCode::malformed : code, "state: {}",
@@ -158,7 +189,7 @@ Result<void> GrammarMask::restore_state(std::span<const std::byte> saved) {
 
 Processor grammar_mask(const Grammar& grammar, const Tokenizer& tokenizer, const GrammarMatcherOptions& options) {
   return grammar::GrammarMask(GrammarMatcher::create(grammar, tokenizer, options), grammar.digest(),
-                              end_tokens_of(tokenizer, options));
+                              end_tokens_of(tokenizer, options), options.max_tokens);
 }
 
 }  // namespace rill

@@ -27,21 +27,41 @@ bool MatcherState::names_token(Token token) {
   });
 }
 
-void MatcherState::allowed(TokenSet& tokens) {
-  if (ended_) {
+Closing& MatcherState::closing() {
+  if (!closing_) closing_.emplace(compiled_->weights(tokenizer_, cache_->shared_table()), end_tokens_);
+  return *closing_;
+}
+
+std::size_t MatcherState::tokens_to_end() { return ended_ ? 0 : closing().tokens_to_end(matcher_); }
+
+void MatcherState::allowed(TokenSet& tokens, std::optional<std::size_t> budget) {
+  if (ended_ || budget == std::size_t{0}) {
     tokens.clear();
     return;
   }
   walk_.allowed(matcher_, *cache_, words_);
+  if (budget) closing().restrict(matcher_, walk_, *budget, words_);
   for (const Token end : end_tokens_) {
     const std::uint64_t bit = std::uint64_t{1} << end % 64;
     std::uint64_t& word = words_[static_cast<std::size_t>(end) / 64];
-    word = can_end() || names_token(end) ? word | bit : word & ~bit;
+    word = can_end() ? word | bit : names_token(end) ? word : word & ~bit;
   }
   tokens.intersect(words_);
 }
 
 bool MatcherState::accept(Token token) {
+  if (!push(token)) return false;
+  if (closing_) closing_->accepted(token);
+  return true;
+}
+
+bool MatcherState::accept_bytes(std::string_view bytes) {
+  if (ended_ || !matcher_.push(bytes)) return false;
+  if (closing_) closing_->accepted(-1);
+  return true;
+}
+
+bool MatcherState::push(Token token) {
   if (ended_ || token < 0 || static_cast<std::size_t>(token) >= tokenizer_.size()) return false;
   const bool ends = std::binary_search(end_tokens_.begin(), end_tokens_.end(), token);
   if (ends && can_end()) {
@@ -57,6 +77,7 @@ bool MatcherState::accept(Token token) {
 }
 
 void MatcherState::pop(std::size_t count) {
+  if (closing_) closing_->popped(count);
   if (count > 0 && ended_) {
     ended_ = false;
     --count;

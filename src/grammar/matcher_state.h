@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "grammar/closing.h"
 #include "grammar/compiled.h"
 #include "grammar/mask_walk.h"
 #include "grammar/text_matcher.h"
@@ -18,9 +20,10 @@ class MatcherState {
   MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer tokenizer, std::shared_ptr<MaskCache> cache,
                std::vector<Token> end_tokens);
 
-  void allowed(TokenSet& tokens);
+  void allowed(TokenSet& tokens, std::optional<std::size_t> budget = std::nullopt);
+  std::size_t tokens_to_end();
   bool accept(Token token);
-  bool accept_bytes(std::string_view bytes) { return !ended_ && matcher_.push(bytes); }
+  bool accept_bytes(std::string_view bytes);
   void pop(std::size_t count);
 
   std::size_t steps() const { return matcher_.steps() + (ended_ ? 1 : 0); }
@@ -30,6 +33,8 @@ class MatcherState {
 
  private:
   bool names_token(Token token);
+  bool push(Token token);
+  Closing& closing();
 
   std::shared_ptr<const Compiled> compiled_;
   Tokenizer tokenizer_;
@@ -37,6 +42,7 @@ class MatcherState {
   std::vector<Token> end_tokens_;  // ascending
   TextMatcher matcher_;
   MaskWalk walk_;
+  std::optional<Closing> closing_;  // from when it is first asked
   std::vector<std::uint64_t> words_;
   bool ended_ = false;
 };

@@ -112,8 +112,9 @@ void Parser::reach(Place place) {
   queue_.push_back(place);
 }
 
-void Parser::watch(std::span<const Place> from) {
+void Parser::watch(std::span<const Place> from, Counts counts) {
   watching_ = true;
+  counts_ = counts;
   watched_nodes_ = stacks_.size();
   depth_ = 0;
   levels_.clear();
@@ -149,7 +150,7 @@ void Parser::look_into(StackNode node) {
 }
 
 Place Parser::seen_below(StackNode node, Place place) {
-  if (!watching_ || index(node) >= watched_nodes_) return place;
+  if (!watching_ || index(node) >= watched_nodes_ || counts_ == Counts::exact) return place;
   return {clamped(place.state), place.node};
 }
 

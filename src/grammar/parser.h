@@ -90,8 +90,9 @@ class Parser {
 
   // States that clamped() takes to be one: they are the same to a text of less than `most` bytes.
   void set_clamp(std::uint32_t most) { clamp_ = most; }
-  // From here on, stack nodes that stand now are seen through clamped(), and it is noted how deep is looked into them.
-  void watch(std::span<const Place> from);
+  // From here on it is noted how deep is looked into stack nodes that stand now; they are seen through clamped(), or not.
+  enum class Counts : std::uint8_t { clamped, exact };
+  void watch(std::span<const Place> from, Counts counts = Counts::clamped);
   std::size_t watched_depth() const { return depth_; }
   State clamped(State state);
   void end_watch() { watching_ = false; }
@@ -147,6 +148,7 @@ class Parser {
     std::size_t depth;
   };
   bool watching_ = false;
+  Counts counts_ = Counts::clamped;
   bool asked_check_ = false;
   std::size_t watched_nodes_ = 0;
   std::size_t depth_ = 0;

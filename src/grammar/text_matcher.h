@@ -31,6 +31,7 @@ class TextMatcher {
   // What was read, kept only for value checks.
   const std::string& text() const { return text_; }
   Parser& parser() { return parser_; }
+  const Parser& parser() const { return parser_; }
 
  private:
   struct Step {

@@ -112,6 +112,15 @@ Result<void> check_options(const GenerateOptions& options, std::size_t prompt_to
   return {};
 }
 
+// The tokens that an answer under a grammar must be finished in.
+std::optional<std::size_t> budget_of(const GenerateOptions& options, std::size_t prompt_tokens, std::size_t context) {
+  if (!options.close_within_budget) return std::nullopt;
+  if (options.context_policy == ContextPolicy::drop_oldest) return options.max_tokens;
+  const std::size_t room = context - std::min(context, prompt_tokens);
+  if (room == 0) return std::nullopt;  // which is refused for that
+  return std::min(room, options.max_tokens.value_or(room));
+}
+
 }  // namespace
 
 GenerationState::GenerationState(std::shared_ptr<SessionState> session, GenerateOptions options, SamplerChain chain,
@@ -156,7 +165,10 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   const bool chain_was_given = chain.has_value();
   if (!chain) {
     std::vector<Processor> masks;
-    if (options.grammar) masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens}));
+    if (options.grammar) {
+      const auto budget = budget_of(options, tokens.size(), session->options().context_tokens);
+      masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens, .max_tokens = budget}));
+    }
     RILL_ASSIGN(chain,
                 make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens},
                            std::move(masks)));

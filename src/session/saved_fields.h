@@ -55,7 +55,8 @@ void fields(Archive& archive, LogprobOptions& options) {
 template <typename Archive>
 void fields(Archive& archive, GenerateOptions& options) {
   archive(options.max_tokens, options.sampling, options.stop_strings, options.stop_tokens, options.end_tokens,
-          options.context_policy, options.keep_tokens, options.drop_tokens, options.logprobs, options.show_special);
+          options.context_policy, options.keep_tokens, options.drop_tokens, options.logprobs, options.show_special,
+          options.close_within_budget);
 }
 
 template <typename Archive>

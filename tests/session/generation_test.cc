@@ -549,9 +549,33 @@ TEST(Generation, GrammarHoldsTheAnswer) {
   }
   // Cut short, it is the begin of a text.
   Session session = start();
-  const auto result = session.generate(some_tokens(5), {.max_tokens = 2, .grammar = grammar}).value().finish().value();
+  const GenerateOptions cut{.max_tokens = 2, .grammar = grammar, .close_within_budget = false};
+  const auto result = session.generate(some_tokens(5), cut).value().finish().value();
   EXPECT_EQ(result.finish_reason, FinishReason::max_tokens);
   EXPECT_EQ(grammar.match(result.text).value().matching_bytes, result.text.size());
+}
+
+TEST(Generation, GrammarIsFinishedWithinItsBudget) {
+  const Grammar grammar = Grammar::json_schema(R"({"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":2,
+      "items":{"type":["string","integer","array"]}}}})").value();
+  const std::size_t shortest = GrammarMatcher::create(grammar, model()->tokenizer()).value().shortest_tokens().value();
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    // Either max_tokens or the window is the budget.
+    const std::size_t budget = shortest + seed / 3;
+    const bool by_window = seed % 3 == 0;
+    Session session = start({.context_tokens = by_window ? 5 + budget : 200});
+    GenerateOptions options{.sampling = {.seed = seed}, .grammar = grammar};
+    if (!by_window) options.max_tokens = budget;
+    options.speculation.prompt_lookup = seed % 2 == 1;
+    const auto result = session.generate(some_tokens(5), options).value().finish().value();
+    EXPECT_TRUE(grammar.match(result.text).value().matches) << result.text << " within " << budget;
+    EXPECT_LT(result.tokens.size(), budget);
+    EXPECT_TRUE(result.end_token);
+  }
+  Session session = start();
+  const auto refused = session.generate(some_tokens(5), {.max_tokens = shortest - 1, .grammar = grammar});
+  ASSERT_EQ(code_of(refused), ErrorCode::invalid_argument);
+  EXPECT_NE(refused.error().message.find(std::to_string(shortest)), std::string::npos) << refused.error().message;
 }
 
 TEST(Generation, GrammarGoesIntoAChainByItself) {

@@ -89,7 +89,10 @@ std::string straight_on(const std::string& architecture, const std::string& kind
     drive(session, chain, out);
   } else if (kind != "conversation") {
     GenerateOptions options = sampling_options();
-    if (kind == "grammar") options.grammar = long_json();
+    if (kind == "grammar") {
+      options.grammar = long_json();
+      options.close_within_budget = false;  // which is too small for one
+    }
     Generation generation = session.generate(some_tokens(30), std::move(options)).value();
     drive(session, generation, first);
     generation.save(path).value();

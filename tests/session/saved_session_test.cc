@@ -220,9 +220,16 @@ TEST(SavedAnswerTest, UnderAGrammar) {
     const auto in_the_middle = [] {
       GenerateOptions options = sampling_options();
       options.grammar = long_json();
+      options.close_within_budget = false;
       return options;
     };
     expect_resumes_everywhere(tiny(architecture), in_the_middle, [] { return ResumeOptions{.grammar = long_json()}; });
+    const auto closing = [] {
+      GenerateOptions options = sampling_options();
+      options.grammar = Grammar::json_schema(R"({"type":"array","uniqueItems":true,"minItems":2,"items":{"type":"integer"}})").value();
+      return options;
+    };
+    expect_resumes_everywhere(tiny(architecture), closing, [&] { return ResumeOptions{.grammar = closing().grammar}; });
   }
   // In a chain of the caller's, the grammar comes back with the chain.
   const auto chain = [] {
@@ -441,6 +448,7 @@ TEST(SavedAnswerTest, WantsTheGrammarBackAndNoOther) {
   const auto saved = [&](const std::optional<Grammar>& grammar) {
     GenerateOptions options = sampling_options();
     options.grammar = grammar;
+    options.close_within_budget = false;
     Generation generation = session.generate(some_tokens(4), std::move(options)).value();
     for (int i = 0; i < 5; ++i) (void)generation.next();
     return generation.save().value();
@@ -470,6 +478,7 @@ TEST(SavedAnswerTest, TheMaskHasFollowedTheAnswerAndNothingElse) {
   for (const std::size_t max_tokens : {3u, 4u}) {  // ended, and running
     GenerateOptions options{.max_tokens = max_tokens};
     options.grammar = grammar;
+    options.close_within_budget = false;
     Generation generation = session.generate(some_tokens(4), std::move(options)).value();
     for (int i = 0; i < 3; ++i) (void)generation.next();
     std::vector<Token> tokens = generation.result().value().tokens;
@@ -500,6 +509,7 @@ TEST(SavedAnswerTest, K03DamageUnderAGrammarLeavesNothingBehind) {
   Session session = session_of(tiny("llama"));
   GenerateOptions options = sampling_options();
   options.grammar = long_json();
+  options.close_within_budget = false;
   Generation generation = session.generate(some_tokens(4), std::move(options)).value();
   for (int i = 0; i < 5; ++i) (void)generation.next();
   const Bytes saved = generation.save().value();

@@ -1,0 +1,122 @@
+// The completion of a text with the fewest bytes, and the fewest tokens that spell it: what a budget must leave room for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/parser.h"
+#include "grammar/token_table.h"
+#include "rill/tokenizer.h"
+
+namespace rill::grammar {
+
+// More than any budget.
+inline constexpr std::uint32_t kNever = 1u << 30;
+
+// A byte, or 256 + a token that stands in the grammar as itself.
+enum class Symbol : std::uint32_t { none = 0xFFFFFFFF };
+
+// In bytes, a token of the grammar counting as one.
+struct Weight {
+  std::uint32_t least = kNever;   // of all texts
+  std::uint32_t direct = kNever;  // of those whose first symbol stands here, not in a rule that is called
+};
+
+// Of one grammar and vocabulary. Thread-safe: under the lock of the automaton.
+class CompletionWeights {
+ public:
+  CompletionWeights(Automaton& automaton, const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table);
+
+  struct Entry {
+    Weight weight;
+    Symbol symbol = Symbol::none;  // the first one of a `direct` text of least weight
+  };
+  Entry of(State state);
+
+  const TokenTable& table() const { return *table_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  std::uint32_t first_node(std::uint8_t byte) const { return first_nodes_[byte]; }
+  bool is_text(Token token) const {
+    return !tokenizer_.is_control(token) && tokenizer_.kind(token) != TokenKind::unused && !tokenizer_.token_bytes(token).empty();
+  }
+  bool writable(std::uint8_t byte) const { return writable_[byte]; }
+  // A token that `leaf` matches, and no other leaf that stands for one token.
+  std::optional<Token> token_for(const TokenLeaf& leaf) const;
+
+ private:
+  static constexpr std::size_t kMaxSearch = 100'000;
+
+  void weigh_rules(Rules& rules);
+  Weight weigh(Expressions& expressions, Expr root);
+  Weight weigh_node(Expressions& expressions, Expr expr);
+  Weight weigh_members(std::span<const Expr> members, std::size_t required, Weight separator) const;
+  Symbol first_symbol(Expressions& expressions, Expr expr);
+  std::uint32_t pick(const ByteSet& set) const;
+  const std::optional<std::string>& shortest(Expressions& expressions, Expr expr);
+  bool known(Expr expr) const { return index(expr) < is_known_.size() && is_known_[index(expr)]; }
+  Weight at(Expr expr) const { return weights_[index(expr)]; }
+
+  Automaton& automaton_;
+  Tokenizer tokenizer_;
+  std::shared_ptr<const TokenTable> table_;
+  std::vector<bool> is_end_;
+  std::array<std::uint32_t, 256> first_nodes_{};  // of the trie, by byte; its end if there is none
+  std::array<bool, 256> writable_{};  // bytes that some token is alone
+  std::vector<Weight> weights_;  // by expression
+  std::vector<bool> is_known_;
+  std::vector<std::uint32_t> rules_;  // by rule
+  std::unordered_map<Expr, std::optional<std::string>> shortest_;  // of intersections and complements
+};
+
+// What one matcher asks. One thread at a time. A copy is as good as a new one.
+class Completion {
+ public:
+  // `end_tokens`: ascending.
+  Completion(std::shared_ptr<CompletionWeights> weights, std::span<const Token> end_tokens)
+      : weights_(std::move(weights)), end_tokens_(end_tokens.begin(), end_tokens.end()) {}
+
+  // Stack nodes may have changed since the last question.
+  void forget() { below_.clear(); }
+  // The least bytes to the end of the text; kNever: none is known. Where rules have value checks, it may take more.
+  std::uint32_t bytes(const Parser& parser, const Places& from);
+  // The fewest tokens that spell the one text of so many bytes that is chosen, and no end token among them. `text`: what
+  // was read, for value checks. Adds to the parser's stacks.
+  std::optional<std::vector<Token>> tokens(Parser& parser, const Places& from, std::string_view text);
+  const CompletionWeights& weights() const { return *weights_; }
+
+ private:
+  static constexpr std::size_t kMaxTried = 2'000;  // places of texts, where value checks refuse the shortest ones
+
+  CompletionWeights::Entry entry(State state);
+  std::uint32_t below(const Parser& parser, StackNode node);
+  Symbol best_symbol(const Parser& parser, std::span<const Place> from);
+  bool choose(Parser& parser, const Places& from, std::string_view text);
+  bool search(Parser& parser, const Places& from, std::string_view text);
+  std::optional<std::vector<Token>> spell();
+  std::optional<Token> token_at(std::uint32_t node) const;
+
+  std::shared_ptr<CompletionWeights> weights_;
+  std::vector<Token> end_tokens_;
+  std::vector<std::optional<CompletionWeights::Entry>> entries_;  // by state
+  std::vector<std::uint32_t> below_;                               // by stack node; 0: not asked yet, else + 1
+  std::vector<Symbol> chosen_;
+
+  // How the text that was spelled last is cut, from its end: by how much of it is left.
+  struct Cut {
+    std::uint32_t tokens = kNever;
+    Token token = -1;
+    std::size_t then = 0;  // left after the token
+  };
+  std::vector<Symbol> spelled_;  // backwards
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace rill::grammar
