@@ -32,6 +32,7 @@
 #include "rill/scheduler_metrics.h"
 #include "rill/session.h"
 #include "rill/stop_token.h"
+#include "rill/tagged_grammar.h"
 #include "rill/thread_pool.h"
 #include "rill/ticket.h"
 #include "rill/token.h"

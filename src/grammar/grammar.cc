@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "grammar/compiled.h"
+#include "grammar/compile.h"
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
 #include "grammar/regex.h"
@@ -22,34 +21,7 @@ number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?
 ws     ::= [ \t\n\r]{0,20}
 )";
 
-// Compiles the rules that `fill` writes.
-template <typename Fill>
-Result<Grammar> compile(const GrammarLimits& limits, const StopToken& stop, Fill fill) {
-  return guarded([&]() -> Result<Grammar> {
-    grammar::Rules rules(limits.max_expressions);
-    rules.expressions.set_stop(stop);
-    RILL_TRY(fill(rules));
-    grammar::simplify(rules);
-    auto compiled = std::make_shared<grammar::Compiled>(std::move(rules), limits);
-    compiled->automaton().with_rules([](grammar::Rules& done) { done.expressions.set_stop({}); });
-    return Grammar(std::move(compiled));
-  });
-}
-
-Result<void> start_with(grammar::Rules& rules, grammar::Expr body) {
-  rules.start = rules.add("root", body);
-  return {};
-}
-
 }  // namespace
-
-// Reaches what grammars are made of, to make others of it.
-struct GrammarParts {
-  static grammar::Expr import(grammar::Rules& rules, const Grammar& part) {
-    return part.compiled_->automaton().with_rules(
-        [&](grammar::Rules& source) { return rules.expressions.call(rules.import(source)); });
-  }
-};
 
 namespace grammar {
 
@@ -109,14 +81,14 @@ Grammar::Grammar(std::shared_ptr<const grammar::Compiled> compiled) : compiled_(
 
 Result<Grammar> Grammar::gbnf(std::string_view text, const GbnfOptions& options) {
   const Tokenizer* tokenizer = options.tokenizer ? &*options.tokenizer : nullptr;
-  return compile(options.limits, options.stop,
+  return grammar::compile(options.limits, options.stop,
                  [&](grammar::Rules& rules) { return grammar::parse_gbnf(text, options.start, tokenizer, rules); });
 }
 
 Result<Grammar> Grammar::regex(std::string_view pattern, const GrammarOptions& options) {
-  return compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
+  return grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
     RILL_ASSIGN(const grammar::Expr body, grammar::parse_regex(rules.expressions, pattern));
-    return start_with(rules, body);
+    return grammar::start_with(rules, body);
   });
 }
 
@@ -133,7 +105,7 @@ Result<Grammar> Grammar::json_schema(std::string_view text, const JsonGrammarOpt
   }
   RILL_ASSIGN(const auto validator, schema::Validator::create(document));
   std::vector<schema::Remark> dropped;
-  RILL_ASSIGN(Grammar grammar, compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
+  RILL_ASSIGN(Grammar grammar, grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
     RILL_ASSIGN(dropped, grammar::compile_schema(validator, options, rules));
     return {};
   }));
@@ -151,10 +123,10 @@ const std::vector<SchemaNote>& Grammar::notes() const noexcept {
 
 Result<Grammar> Grammar::choice(std::span<const std::string> texts, const GrammarOptions& options) {
   if (texts.empty()) return Error{ErrorCode::invalid_argument, "a choice of no text"};
-  return compile(options.limits, options.stop, [&](grammar::Rules& rules) {
+  return grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) {
     std::vector<grammar::Expr> literals;
     for (const std::string& text : texts) literals.push_back(rules.expressions.literal(text));
-    return start_with(rules, rules.expressions.either(literals));
+    return grammar::start_with(rules, rules.expressions.either(literals));
   });
 }
 
