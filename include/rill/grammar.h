@@ -176,6 +176,13 @@ class RILL_EXPORT GrammarMatcher {
   Result<void> rollback(std::size_t count);
   void reset();
 
+  // The bytes, up to `most`, that every text goes on with from here; empty where there is a choice, or where it may end.
+  // Errors: limit_exceeded.
+  Result<std::string> forced_bytes(std::size_t most = 128);
+  // The tokens that those bytes are for certain, as the tokenizer cuts the whole text (docs/numerics.md). `before`: the
+  // tokens of the text so far. Errors: limit_exceeded.
+  Result<std::vector<Token>> forced_tokens(std::span<const Token> before);
+
   std::size_t steps() const;
   bool can_end() const;  // what was accepted is a whole text of the grammar
   bool ended() const;    // an end token was accepted; nothing may follow

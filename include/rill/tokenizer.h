@@ -48,6 +48,7 @@ struct EncodeOptions {
   bool parse_special = false;  // true: the text of a control token becomes that token. Never for text you do not trust
   AddSpecial add_special = AddSpecial::from_model;
   Unencodable unencodable = Unencodable::error;
+  bool continues_text = false;  // true: text that goes on from other text, without BOS, EOS and space prefix
 };
 
 struct DecodeOptions {

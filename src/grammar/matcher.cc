@@ -92,6 +92,14 @@ Result<void> GrammarMatcher::rollback(std::size_t count) {
 }
 
 void GrammarMatcher::reset() { state_->pop(steps()); }
+Result<std::string> GrammarMatcher::forced_bytes(std::size_t most) {
+  return guarded([&]() -> Result<std::string> { return state_->forced_bytes(most); });
+}
+
+Result<std::vector<Token>> GrammarMatcher::forced_tokens(std::span<const Token> before) {
+  return guarded([&]() -> Result<std::vector<Token>> { return state_->forced_tokens(before); });
+}
+
 std::size_t GrammarMatcher::steps() const { return state_->steps(); }
 bool GrammarMatcher::can_end() const { return state_->can_end(); }
 bool GrammarMatcher::ended() const { return state_->ended(); }
@@ -119,6 +127,7 @@ class GrammarMask final : public LogitsProcessor {
     accepted_.push_back(token);
     return {};
   }
+  Result<std::vector<Token>> forced() override { return matcher_.value().forced_tokens(accepted_); }
   void rollback(std::size_t count) override {
     matcher_.value().rollback(count).value();
     accepted_.resize(accepted_.size() - count);

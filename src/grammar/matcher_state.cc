@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "grammar/forced_tokens.h"
+
 namespace rill::grammar {
 
 MatcherState::MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer tokenizer,
@@ -74,6 +76,10 @@ bool MatcherState::push(Token token) {
   const bool any_named = !matcher_.parser().automaton().token_leaves().empty();
   if (!is_text && !any_named) return false;
   return matcher_.push_token(token, tokenizer_.token_bytes(token), is_text);
+}
+
+std::vector<Token> MatcherState::forced_tokens(std::span<const Token> before) {
+  return grammar::forced_tokens(tokenizer_, cache_->table(), before, forced_bytes(kMostForcedBytes));
 }
 
 void MatcherState::pop(std::size_t count) {

@@ -25,6 +25,8 @@ class MatcherState {
   bool accept(Token token);
   bool accept_bytes(std::string_view bytes);
   void pop(std::size_t count);
+  std::string forced_bytes(std::size_t most) { return ended_ ? std::string() : matcher_.forced(most); }
+  std::vector<Token> forced_tokens(std::span<const Token> before);
 
   std::size_t steps() const { return matcher_.steps() + (ended_ ? 1 : 0); }
   std::size_t bytes_read() const { return matcher_.bytes_read(); }

@@ -1,9 +1,27 @@
 #include "grammar/text_matcher.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace rill::grammar {
+namespace {
+
+std::optional<std::uint8_t> only_byte(Automaton& automaton, const Places& at) {
+  if (at.complete) return std::nullopt;
+  std::optional<std::uint8_t> only;
+  for (unsigned value = 0; value < 256; ++value) {
+    const auto byte = static_cast<std::uint8_t>(value);
+    const auto reads = [&](const Place& place) { return automaton.next(place.state, byte) != State::dead; };
+    if (std::none_of(at.places.begin(), at.places.end(), reads)) continue;
+    if (only) return std::nullopt;
+    only = byte;
+  }
+  const auto reads_tokens = [&](const Place& place) { return !automaton.token_moves(place.state).empty(); };
+  return std::any_of(at.places.begin(), at.places.end(), reads_tokens) ? std::nullopt : only;
+}
+
+}  // namespace
 
 TextMatcher::TextMatcher(Automaton& automaton, std::size_t max_stack_edges) : parser_(automaton, max_stack_edges) {
   parser_.begin(now_);
@@ -68,6 +86,32 @@ void TextMatcher::pop(std::size_t count) {
     history_.pop_back();
     text_.resize(history_.back().text);
   }
+}
+
+std::string TextMatcher::forced(std::size_t most) {
+  const std::size_t stacks = parser_.stacks().size(), text = text_.size();
+  std::string bytes;
+  const auto undo = [&] {
+    parser_.stacks().truncate(stacks);
+    text_.resize(text);
+  };
+  try {
+    read({});
+    while (bytes.size() < most) {
+      const auto byte = only_byte(parser_.automaton(), now_);
+      if (!byte) break;
+      if (parser_.automaton().has_checks()) text_ += static_cast<char>(*byte);
+      parser_.step(now_.places, *byte, text_, next_);
+      if (!next_.alive()) break;  // a check of a value refuses it
+      std::swap(now_, next_);
+      bytes += static_cast<char>(*byte);
+    }
+  } catch (...) {
+    undo();
+    throw;
+  }
+  undo();
+  return bytes;
 }
 
 }  // namespace rill::grammar

@@ -24,6 +24,9 @@ class TextMatcher {
   void pop(std::size_t count);
   void reset() { pop(steps()); }
 
+  // The bytes, up to `most`, that every text goes on with from here.
+  std::string forced(std::size_t most);
+
   std::size_t steps() const { return history_.size() - 1; }
   std::size_t bytes_read() const { return history_.back().bytes; }
   std::span<const Place> places() const { return std::span(places_).subspan(history_.back().places); }

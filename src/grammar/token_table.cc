@@ -28,6 +28,10 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
   for (const std::uint32_t node : path) trie.nodes[node].end = static_cast<std::uint32_t>(trie.nodes.size());
   const auto last = static_cast<std::uint32_t>(trie.nodes.size());
   trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0, 0});
+  for (std::uint32_t byte = 0, root = 0; byte <= 256; ++byte) {
+    while (root < last && trie.nodes[root].byte < byte) root = trie.nodes[root].end;
+    trie.roots[byte] = root;
+  }
   for (std::size_t i = last; i-- > 0;) {
     TokenTrie::Node& node = trie.nodes[i];
     unsigned below = kLetter | kWordOrSpace;

@@ -29,6 +29,7 @@ struct TokenTrie {
   };
   std::vector<Node> nodes;    // each before those below it; one more at the end closes the ranges
   std::vector<Token> tokens;  // by their bytes
+  std::array<std::uint32_t, 257> roots{};  // the first node whose first byte is at least this one
 };
 
 // Tokens made of one kind of characters. Where a proof shows that any such text may follow, they are allowed at once, and

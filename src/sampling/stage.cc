@@ -16,6 +16,7 @@ Result<void> ChainStage::restore_state(std::span<const std::byte>) {
 }
 
 LogitsProcessor::~LogitsProcessor() = default;
+Result<std::vector<Token>> LogitsProcessor::forced() { return std::vector<Token>(); }
 bool LogitsProcessor::allow(TokenSet&) { return false; }
 Result<void> LogitsProcessor::process(Candidates&, Draws&) { return {}; }
 Result<void> LogitsProcessor::inspect(std::span<const float>) { return {}; }

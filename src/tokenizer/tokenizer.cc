@@ -26,7 +26,8 @@ struct State {
   std::vector<std::uint8_t> missing_bytes;
   std::unique_ptr<Attachment> attachment = std::make_unique<Attachment>();
 
-  Result<void> encode(std::string_view text, ControlPolicy policy, Unencodable unencodable,
+  // `space_prefix`: of the text's begin.
+  Result<void> encode(std::string_view text, ControlPolicy policy, Unencodable unencodable, bool space_prefix,
                       std::vector<Token>& tokens) const;
   Result<void> encode_plain(std::string_view text, std::size_t begin, std::size_t end, bool space_prefix,
                             Unencodable unencodable, std::vector<Token>& tokens) const;
@@ -120,12 +121,11 @@ Result<void> State::encode_plain(std::string_view text, std::size_t begin, std::
 
 // Cuts the text at its special tokens. A space prefix goes before what is text, at its start and after each control
 // token.
-Result<void> State::encode(std::string_view text, ControlPolicy policy, Unencodable unencodable,
+Result<void> State::encode(std::string_view text, ControlPolicy policy, Unencodable unencodable, bool space_prefix,
                            std::vector<Token>& tokens) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() - 1) {
     return make_error(ErrorCode::limit_exceeded, "the text has {} bytes; the limit is 4 GiB", text.size());
   }
-  bool space_prefix = add_space_prefix;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto match = special.next(vocabulary, text, begin, policy);
     const std::size_t end = match ? match->begin : text.size();
@@ -158,18 +158,21 @@ std::size_t Tokenizer::memory_bytes() const noexcept {
 Result<std::vector<Token>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   return guarded([&]() -> Result<std::vector<Token>> {
     std::vector<Token> tokens;
-    const bool from_model = options.add_special == AddSpecial::from_model;
-    if (options.add_special == AddSpecial::always && !bos()) {
+    const AddSpecial add_special = options.continues_text ? AddSpecial::never : options.add_special;
+    const bool from_model = add_special == AddSpecial::from_model;
+    if (add_special == AddSpecial::always && !bos()) {
       return make_error(ErrorCode::invalid_argument, "a BOS token is asked for, but the vocabulary has none");
     }
-    const bool add_bos = options.add_special == AddSpecial::always || (from_model && adds_bos());
+    const bool add_bos = add_special == AddSpecial::always || (from_model && adds_bos());
     if (add_bos) tokens.push_back(*bos());
-    RILL_TRY(state_->encode(text, {.allowed = options.parse_special, .untrusted = {}}, options.unencodable, tokens));
+    const bool space_prefix = adds_space_prefix() && !options.continues_text;
+    RILL_TRY(state_->encode(text, {.allowed = options.parse_special, .untrusted = {}}, options.unencodable, space_prefix,
+                            tokens));
     if (add_bos && from_model && tokens.size() > 1 && tokens[1] == *bos()) {
       return make_error(ErrorCode::invalid_argument,
                         "the text begins with the BOS token that is added to it; encode it with AddSpecial::never");
     }
-    if (options.add_special != AddSpecial::never && adds_eos()) tokens.push_back(*eos());
+    if (add_special != AddSpecial::never && adds_eos()) tokens.push_back(*eos());
     return tokens;
   });
 }
@@ -179,7 +182,7 @@ Result<std::vector<Token>> Tokenizer::encode_rendered(std::string_view text, std
   return guarded([&]() -> Result<std::vector<Token>> {
     RILL_TRY(tokenizer::check_untrusted(untrusted, text.size()));
     std::vector<Token> tokens;
-    RILL_TRY(state_->encode(text, {.allowed = true, .untrusted = untrusted}, unencodable, tokens));
+    RILL_TRY(state_->encode(text, {.allowed = true, .untrusted = untrusted}, unencodable, adds_space_prefix(), tokens));
     return tokens;
   });
 }
