@@ -69,6 +69,9 @@ struct GenerateOptions {
   // With a grammar: the answer is finished within max_tokens and the window, its end token included, by a mask that leaves
   // out what would not fit. invalid_argument at the start, with the number, if even the shortest text takes more.
   bool close_within_budget = true;
+  // What the grammar leaves no choice about is not sampled, and computed several tokens at a time: those that the tokenizer
+  // makes of the whole text (docs/numerics.md). With false each is sampled, which can be other tokens, and another answer.
+  bool forced_tokens = true;
   // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a
   // control token stops at that token, whose text is in the output only with show_special.
   std::vector<std::string> stop_strings = {};
@@ -119,8 +122,8 @@ struct ResumeOptions {
   std::function<void(std::size_t done, std::size_t total)> prefill_progress = {};
 };
 
-// The session then holds the prompt and the answer, but for the last token: a token is computed when its successor is
-// wanted. One thread at a time, together with its session. If the session is fed, truncated or generates anew in
+// The session then holds the prompt and the answer, but for the last token, and forced ones before it: a token is computed
+// when a successor is to be sampled. One thread at a time, together with its session. If the session is fed, truncated or generates anew in
 // between, the next step ends with stale_handle. Move-only.
 class RILL_EXPORT Generation {
  public:

@@ -37,11 +37,12 @@ struct Ledger {
   std::size_t recomputed_tokens = 0;  // once more, after preemptions
   std::size_t preemptions = 0;
   std::size_t swaps = 0;              // of those, with keys and values kept elsewhere
+  std::size_t forced_tokens = 0;      // of the answer, that its grammar left no choice about
 
   struct Token {
     Duration time{};               // when it was chosen, from submit()
     std::uint32_t batch = 0;       // sequences in its pass
-    std::uint64_t bytes_read = 0;  // by its pass: weights, and this answer's keys and values
+    std::uint64_t bytes_read = 0;  // by its pass: weights, and this answer's keys and values; 0 if forced
   };
   std::vector<Token> tokens;
   // Within first_sample and decode, for this answer:

@@ -27,6 +27,7 @@ struct Timings {
   std::size_t decode_passes = 0;     // forward passes of generated tokens
   std::size_t drafted_tokens = 0;    // guessed in advance and computed in those passes (SpeculationOptions)
   std::size_t accepted_tokens = 0;   // of those, right, and so without a pass of their own
+  std::size_t forced_tokens = 0;     // that the grammar left no choice about (GenerateOptions::forced_tokens)
   Duration tokenize{};
   Duration prefill{};
   Duration decode{};                 // forward passes of generated tokens

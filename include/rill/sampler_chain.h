@@ -98,7 +98,12 @@ class RILL_EXPORT SamplerChain {
 
   explicit SamplerChain(SamplerChainOptions options) : options_(std::move(options)) {}
 
-  Result<Sample> run(const LogitsSource& logits, const LogprobOptions* report);
+  // `forced`: that token, if the masks allow it.
+  Result<Sample> sample_or(const LogitsSource& logits, const LogprobOptions* report, std::optional<Token> forced);
+  Result<Sample> run(const LogitsSource& logits, const LogprobOptions* report, std::optional<Token> forced);
+  Result<void> choose(const LogitsSource& logits, std::size_t allowed, const LogprobOptions* report, Sample& sample);
+  bool needs_full_head(const LogprobOptions* report) const;
+  Result<std::vector<Token>> forced();
   Result<std::size_t> ask_allowed(std::size_t vocabulary);
   Result<void> fill_candidates(const LogitsSource& logits, std::size_t allowed, bool full_head);
   template <typename Action>

@@ -90,7 +90,25 @@ Result<void> SamplerChain::fill_candidates(const LogitsSource& logits, std::size
   return {};
 }
 
-Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOptions* report) {
+bool SamplerChain::needs_full_head(const LogprobOptions* report) const {
+  return (report != nullptr && report->raw) ||
+         std::any_of(options_.processors.begin(), options_.processors.end(),
+                     [](const Processor& processor) { return processor->needs_full_logits(); });
+}
+
+// Those of the first processor that has any.
+Result<std::vector<Token>> SamplerChain::forced() {
+  const ScopedFloatMode mode;
+  return guarded([&]() -> Result<std::vector<Token>> {
+    for (Processor& processor : options_.processors) {
+      RILL_ASSIGN(std::vector<Token> tokens, processor->forced());
+      if (!tokens.empty()) return tokens;
+    }
+    return std::vector<Token>();
+  });
+}
+
+Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOptions* report, std::optional<Token> forced) {
   if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
   if (pending_) return *pending_;
   RILL_ASSIGN(const std::size_t allowed, ask_allowed(logits.vocabulary_size()));
@@ -98,21 +116,35 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
   if (allowed == 0) {
     return make_error(ErrorCode::degenerate_logits, "no token is allowed at position {}", logits.position());
   }
+  std::optional<Token> only;
+  if (forced && allowed_.contains(*forced)) only = forced;
+  if (allowed == 1) allowed_.for_each([&only](Token token) { only = token; });
   const bool raw = report != nullptr && report->raw;
-  const bool full_head = raw || std::any_of(options_.processors.begin(), options_.processors.end(),
-                                            [](const Processor& processor) { return processor->needs_full_logits(); });
-  Sample sample;
-  if (allowed == 1 && !full_head) {
-    allowed_.for_each([&sample](Token only) { sample.token = only; });
-    if (report != nullptr && report->top_logprobs > 0) sample.top_final.push_back({sample.token, 0.0f});
-    return sample;
-  }
-  RILL_TRY(fill_candidates(logits, allowed, full_head));
+  const bool full_head = needs_full_head(report);
+  if (!only || full_head) RILL_TRY(fill_candidates(logits, allowed, full_head));
   if (raw) raw_ = candidates_;
+  Sample sample;
+  if (only) {
+    sample.token = *only;
+    if (report != nullptr && report->top_logprobs > 0) sample.top_final.push_back({sample.token, 0.0f});
+  } else {
+    RILL_TRY(choose(logits, allowed, report, sample));
+  }
+  if (raw) {
+    RILL_ASSIGN(sampling::Logprobs distribution,
+                sampling::log_probabilities(raw_, sample.token, report->top_logprobs));
+    sample.logprob_raw = distribution.chosen;
+    sample.top_raw = std::move(distribution.top);
+  }
+  return sample;
+}
+
+// From candidates that hold the logits: the processors' changes, then the sampler's choice.
+Result<void> SamplerChain::choose(const LogitsSource& logits, std::size_t allowed, const LogprobOptions* report,
+                                  Sample& sample) {
   if (candidates_.size() != allowed) {
     candidates_.keep_if([words = allowed_.words()](std::size_t i) { return ((words[i / 64] >> (i % 64)) & 1) != 0; });
   }
-
   const auto draws = [&](std::size_t stream) {
     return Draws(options_.seed, options_.completion_index, logits.position(), static_cast<std::uint16_t>(stream));
   };
@@ -126,32 +158,27 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
     return make_error(ErrorCode::invalid_argument, "{} chose token {}, which is not a candidate",
                       options_.sampler->describe(), sample.token);
   }
-  if (report == nullptr) return sample;
-
-  RILL_ASSIGN(sampling::Logprobs final_distribution,
+  if (report == nullptr) return {};
+  RILL_ASSIGN(sampling::Logprobs distribution,
               sampling::log_probabilities(candidates_, sample.token, report->top_logprobs));
-  sample.logprob_final = final_distribution.chosen;
-  sample.top_final = std::move(final_distribution.top);
-  if (raw) {
-    RILL_ASSIGN(sampling::Logprobs raw_distribution,
-                sampling::log_probabilities(raw_, sample.token, report->top_logprobs));
-    sample.logprob_raw = raw_distribution.chosen;
-    sample.top_raw = std::move(raw_distribution.top);
-  }
-  return sample;
+  sample.logprob_final = distribution.chosen;
+  sample.top_final = std::move(distribution.top);
+  return {};
 }
 
 Result<Token> SamplerChain::sample(const LogitsSource& logits) {
-  const ScopedFloatMode mode;
-  return guarded([&]() -> Result<Token> {
-    RILL_ASSIGN(const Sample sample, run(logits, nullptr));
-    return sample.token;
-  });
+  RILL_ASSIGN(const Sample sample, sample_or(logits, nullptr, std::nullopt));
+  return sample.token;
 }
 
 Result<Sample> SamplerChain::sample(const LogitsSource& logits, const LogprobOptions& report) {
+  return sample_or(logits, &report, std::nullopt);
+}
+
+Result<Sample> SamplerChain::sample_or(const LogitsSource& logits, const LogprobOptions* report,
+                                       std::optional<Token> forced) {
   const ScopedFloatMode mode;
-  return guarded([&] { return run(logits, &report); });
+  return guarded([&] { return run(logits, report, forced); });
 }
 
 void SamplerChain::observe(std::span<const Token> tokens) {

@@ -94,6 +94,8 @@ class Engine {
   void split(Sequence& first);
   void choose_next(Sequence& sequence, const LogitsSource& logits);
   void take_token(Sequence& sequence, const LogitsSource& logits);
+  template <typename Take>
+  void take_token(Sequence& sequence, std::uint64_t bytes_read, Take take);
   void deliver(Sequence& sequence, std::optional<Chunk> chunk);
   void finish(Sequence& sequence, FinishReason reason);
   void fail(Sequence& sequence, const Error& error);

@@ -34,7 +34,7 @@ void Engine::plan_decodes() {
       fail(*sequence, room.error());
     } else if (!*room) {
       finish(*sequence, FinishReason::context_full);
-    } else if (sequence->begun() && sequence->generation->missing().size() <= 1 &&
+    } else if (sequence->begun() && sequence->generation->missing_are_new() &&
                take_pages(*sequence, sequence->generation->missing().size())) {
       items_.push_back({.sequence = sequence.get(), .count = sequence->generation->missing().size(), .decode = true});
     }
@@ -56,7 +56,7 @@ void Engine::plan_prompts() {
   std::vector<Sequence*> sequences;
   for (const SequencePtr& sequence : running_) {
     if (sequence->generation == nullptr || sequence->preempted) continue;
-    if (!sequence->begun() || sequence->generation->missing().size() > 1) sequences.push_back(sequence.get());
+    if (!sequence->begun() || !sequence->generation->missing_are_new()) sequences.push_back(sequence.get());
   }
   if (sequences.empty()) return;
   std::optional<Duration> budget = options_.tpot_target;
@@ -251,22 +251,30 @@ void Engine::choose_next(Sequence& sequence, const LogitsSource& logits) {
   while (!generation.ended() && generation.advance()) {  // what was guessed rightly
     take_token(sequence, session::HeldLogits(sequence.session(), 0));
   }
+  while (!generation.ended() && generation.forces()) {
+    take_token(sequence, 0, [&] { return generation.take_forced(); });
+  }
   if (generation.ended()) end(sequence);
 }
 
 void Engine::take_token(Sequence& sequence, const LogitsSource& logits) {
-  GenerationState& generation = *sequence.generation;
-  const Timings& timings = generation.so_far().timings;
+  const std::uint64_t bytes_read = model_->info().weight_bytes + sequence.session().kv_bytes();
+  take_token(sequence, bytes_read, [&] { return sequence.generation->sample(logits); });
+}
+
+template <typename Take>
+void Engine::take_token(Sequence& sequence, std::uint64_t bytes_read, Take take) {
+  const Timings& timings = sequence.generation->so_far().timings;
   const std::size_t before = timings.token_times.size();
-  auto chunk = generation.sample(logits);
+  auto chunk = take();
   if (timings.token_times.size() > before) {
     ++report_.generated;
-    const std::uint64_t bytes_read = model_->info().weight_bytes + sequence.session().kv_bytes();
     sequence.ticket->change_ledger(sequence.completion, [&](LedgerBook& book) {
       book.count_token(timings.token_times.back(), batch_, bytes_read);
       book.counts().masking = timings.masking;
       book.counts().head = timings.head;
       book.counts().sampling = timings.sampling;
+      book.counts().forced_tokens = timings.forced_tokens;
     });
   }
   deliver(sequence, std::move(chunk));

@@ -74,6 +74,30 @@ class TimedHead final : public LogitsSource {
   mutable Duration spent_{};
 };
 
+constexpr std::size_t kMostForced = 16;  // tokens between two passes: beyond that a row is no longer nearly free
+
+// Where no logits are needed, and none are there yet.
+class NoLogits final : public LogitsSource {
+ public:
+  NoLogits(std::size_t vocabulary_size, std::size_t position) : vocabulary_size_(vocabulary_size), position_(position) {}
+
+  std::size_t vocabulary_size() const override { return vocabulary_size_; }
+  std::size_t position() const override { return position_; }
+  Result<void> all(std::span<float>) const override { return refuse(); }
+  Result<void> rows(std::span<const Token>, std::span<float>) const override { return refuse(); }
+  bool asked() const { return asked_; }
+
+ private:
+  Result<void> refuse() const {
+    asked_ = true;
+    return Error{ErrorCode::no_hidden_state, "the token before is not computed yet"};
+  }
+
+  std::size_t vocabulary_size_;
+  std::size_t position_;
+  mutable bool asked_ = false;
+};
+
 Result<void> check_options(const GenerateOptions& options, std::size_t prompt_tokens, std::size_t vocabulary) {
   if (options.context_policy > ContextPolicy::drop_oldest) {
     return make_error(ErrorCode::invalid_argument, "context_policy is not one of error, stop, drop_oldest");
@@ -186,6 +210,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   state->resolve_stop_tokens();
   RILL_TRY(state->start_speculation());
   state->chain_.observe(state->tokens_);
+  state->find_forced();
   return state;
 }
 
@@ -241,7 +266,23 @@ std::optional<Chunk> GenerationState::next() {
 }
 
 std::optional<Chunk> GenerationState::sample(const LogitsSource& logits) {
-  return run([&](Chunk& chunk) { return choose(logits, chunk); });
+  return run([&](Chunk& chunk) {
+    not_computed_ = 0;
+    return choose(logits, chunk);
+  });
+}
+
+bool GenerationState::forces() const {
+  return phase_ == Phase::decode && !forced_.empty() && not_computed_ <= kMostForced &&
+         tokens_.size() <= session_->options().context_tokens &&
+         !chain_.needs_full_head(options_.logprobs ? &*options_.logprobs : nullptr);
+}
+
+std::optional<Chunk> GenerationState::take_forced() {
+  return run([&](Chunk& chunk) -> Result<void> {
+    RILL_TRY(choose_forced(chunk));
+    return {};
+  });
 }
 
 std::optional<Chunk> GenerationState::finish(FinishReason reason) {
@@ -273,7 +314,7 @@ std::optional<Chunk> GenerationState::run(Step step) {
     if (!error_) session_->cache_prefix();
   }
   if (error_) return std::nullopt;
-  if (phase_ == Phase::ended && chunk.text.empty() && !chunk.token) return std::nullopt;
+  if (chunk.text.empty() && !chunk.token) return std::nullopt;
   return chunk;
 }
 
@@ -303,13 +344,18 @@ Result<void> GenerationState::step(Chunk& chunk) {
   if (phase_ == Phase::prompt) {
     RILL_TRY(prefill());
   } else if (!advance()) {
+    if (forces()) {
+      RILL_ASSIGN(const bool taken, choose_forced(chunk));
+      if (taken) return {};
+    }
     if (tokens_.size() > session_->options().context_tokens &&
         options_.context_policy != ContextPolicy::drop_oldest) {
       end(FinishReason::context_full, chunk);
       return {};
     }
-    RILL_TRY(feed_last_token());
+    RILL_TRY(feed_last_tokens());
   }
+  not_computed_ = 0;
   return choose(HeldLogits(*session_, 0), chunk);
 }
 
@@ -348,7 +394,7 @@ void GenerationState::count(const SessionState::Reused& reused) {
 }
 
 bool GenerationState::advance() {
-  if (!session_->advance(tokens_.back())) return false;
+  if (missing().size() != 1 || !session_->advance(tokens_.back())) return false;
   speculation_->count_accepted();
   ++result_.timings.accepted_tokens;
   return true;
@@ -375,13 +421,35 @@ Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {
 }
 
 Result<void> GenerationState::sample_from(const LogitsSource& logits, Chunk& chunk) {
-  if (options_.logprobs) {
-    RILL_ASSIGN(chunk.sample, chain_.sample(logits, *options_.logprobs));
-    chunk.token = chunk.sample->token;
-  } else {
-    RILL_ASSIGN(chunk.token, chain_.sample(logits));
-  }
+  const auto forced = forced_.empty() ? std::nullopt : std::optional(forced_.back());
+  RILL_ASSIGN(Sample sample, chain_.sample_or(logits, options_.logprobs ? &*options_.logprobs : nullptr, forced));
+  chunk.token = sample.token;
+  if (options_.logprobs) chunk.sample = std::move(sample);
+  if (forced == chunk.token) ++result_.timings.forced_tokens;
   return {};
+}
+
+// False, and nothing has happened: a mask does not allow the token.
+Result<bool> GenerationState::choose_forced(Chunk& chunk) {
+  const NoLogits none(session_->loaded().vocabulary_size(), tokens_.size());
+  const Result<void> chosen = choose(none, chunk);
+  if (!none.asked()) return chosen ? Result<bool>(true) : chosen.error();
+  forced_.clear();
+  return false;
+}
+
+// What goes wrong here goes wrong in the next mask, too, which says so.
+void GenerationState::find_forced() {
+  if (!options_.forced_tokens || !chain_.status()) return;
+  auto tokens = chain_.forced();
+  if (!tokens) return;
+  const auto stop = std::find_if(tokens->begin(), tokens->end(), [&](Token token) { return stops_at(token); });
+  forced_.assign(std::make_reverse_iterator(stop), tokens->rend());
+}
+
+bool GenerationState::stops_at(Token token) const {
+  return std::binary_search(end_tokens_.begin(), end_tokens_.end(), token) ||
+         std::any_of(stop_tokens_.begin(), stop_tokens_.end(), [&](const auto& stop) { return stop.first == token; });
 }
 
 // Where no token is allowed: whether the answer is a whole text of its grammar, and only lacks an end token that could say so.
@@ -412,14 +480,14 @@ Result<void> GenerationState::prefill() {
   return {};
 }
 
-// The token of the step before is computed only now that its successor is wanted.
-Result<void> GenerationState::feed_last_token() {
+// What was chosen last is computed only now that a successor is to be sampled.
+Result<void> GenerationState::feed_last_tokens() {
   RILL_ASSIGN(const std::span<const Token> drafts, draft(Speculation::kMostDrafts));
   const Duration before = elapsed();
   if (drop_oldest(session_->options().context_tokens)) {
     RILL_TRY(session_->replace(tokens_, {}, options_.stop, {}));
   } else {
-    RILL_TRY(append(tokens_.back(), drafts));
+    RILL_TRY(append(missing(), drafts));
   }
   ++result_.timings.decode_passes;
   result_.timings.decode += elapsed() - before;
@@ -428,7 +496,7 @@ Result<void> GenerationState::feed_last_token() {
 
 // No more tokens than the answer may still have, and the one that is computed gives one itself.
 Result<std::span<const Token>> GenerationState::draft(std::size_t most) {
-  if (speculation_ == nullptr) return std::span<const Token>();
+  if (speculation_ == nullptr || missing().size() != 1) return std::span<const Token>();
   most = std::min(most, session_->room_for_drafts());
   if (options_.max_tokens) most = std::min(most, *options_.max_tokens - result_.tokens.size() - 1);
   const Duration before = elapsed();
@@ -437,9 +505,9 @@ Result<std::span<const Token>> GenerationState::draft(std::size_t most) {
   return drafts;
 }
 
-Result<void> GenerationState::append(Token token, std::span<const Token> drafts) {
+Result<void> GenerationState::append(std::span<const Token> tokens, std::span<const Token> drafts) {
   const Keep keep;
-  SessionState::Append append{session_.get(), {&token, 1}, &keep, drafts};
+  SessionState::Append append{session_.get(), tokens, &keep, drafts};
   if (!drafts.empty()) {
     const auto done = guarded([&] { return SessionState::append({&append, 1}, options_.stop, {}); });
     if (done) result_.timings.drafted_tokens += drafts.size();
@@ -485,6 +553,13 @@ void GenerationState::take(Token token, Chunk& chunk) {
   if (speculation_ != nullptr) speculation_->accept(token);
   result_.tokens.push_back(token);
   tokens_.push_back(token);
+  ++not_computed_;
+  if (!forced_.empty() && forced_.back() == token) {
+    forced_.pop_back();
+  } else {
+    forced_.clear();
+  }
+  if (forced_.empty()) find_forced();
   StopMatcher::Step step = spell(token);
   chunk.text = std::move(step.text);
   if (step.match) {

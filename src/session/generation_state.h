@@ -57,10 +57,15 @@ class GenerationState {
   // which needs no such call, or one that GenerateOptions names.
   std::size_t next_boundary() const;
   void leave_boundary();
+  // Whether missing() are but tokens that were chosen since the last pass.
+  bool missing_are_new() const { return missing().size() <= not_computed_; }
   // Takes over what was already computed of the only missing token, if it was drafted.
   bool advance();
   // Guesses what follows the only missing token, at most `most` tokens.
   Result<std::span<const Token>> draft(std::size_t most);
+  // Whether a token comes next that needs no logits: take_forced() takes it, if the masks let it, before more is computed.
+  bool forces() const;
+  std::optional<Chunk> take_forced();
   // One step from what `logits` says, or the last one. Nothing: the answer has ended without a further word, or failed.
   std::optional<Chunk> sample(const LogitsSource& logits);
   std::optional<Chunk> finish(FinishReason reason);
@@ -101,10 +106,13 @@ class GenerationState {
   bool drop_oldest(std::size_t most);
   Result<void> prefill();
   void count(const SessionState::Reused& reused);
-  Result<void> feed_last_token();
-  Result<void> append(Token token, std::span<const Token> drafts);
+  Result<void> feed_last_tokens();
+  Result<void> append(std::span<const Token> tokens, std::span<const Token> drafts);
   Result<void> choose(const LogitsSource& logits, Chunk& chunk);
   Result<void> sample_from(const LogitsSource& logits, Chunk& chunk);
+  Result<bool> choose_forced(Chunk& chunk);
+  void find_forced();
+  bool stops_at(Token token) const;
   Result<bool> grammar_ends() const;
   bool only_end_tokens_allowed() const;
   void take(Token token, Chunk& chunk);
@@ -123,6 +131,8 @@ class GenerationState {
   // With the stop string that a control token spells.
   std::vector<std::pair<Token, std::optional<std::string>>> stop_tokens_;
   std::vector<Token> tokens_;      // what the session shall hold before the next sample
+  std::size_t not_computed_ = 0;   // the last of them, chosen since the last pass
+  std::vector<Token> forced_;      // those that come next, the first one last
   Phase phase_ = Phase::prompt;
   std::uint64_t epoch_ = 0;  // of the session after this generation's last change
   Duration started_{};

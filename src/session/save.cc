@@ -32,6 +32,8 @@ struct GenerationState::Saved {
   ChainFrom chain_from = ChainFrom::sampling;
   std::vector<std::byte> chain;
   Phase phase = Phase::prompt;
+  std::size_t not_computed = 0;  // the answer's last tokens, which the session does not hold; in Phase::decode
+  std::vector<Token> forced;
   std::vector<Token> tokens;  // what the session shall hold, where that does not follow from it: not in Phase::decode
   GenerationResult result;
   Duration elapsed{};
@@ -40,7 +42,7 @@ struct GenerationState::Saved {
 template <typename Archive>
 void fields(Archive& archive, GenerationState::Saved& saved) {
   auto phase = static_cast<std::uint8_t>(saved.phase);
-  archive(saved.options, saved.chain_from, saved.chain, phase, saved.tokens, saved.result, saved.elapsed);
+  archive(saved.options, saved.chain_from, saved.chain, phase, saved.not_computed, saved.forced, saved.tokens, saved.result, saved.elapsed);
   if constexpr (Archive::kReading) {
     if (phase > static_cast<std::uint8_t>(GenerationState::Phase::ended)) return archive.fail();
     saved.phase = static_cast<GenerationState::Phase>(phase);
@@ -60,6 +62,8 @@ Result<std::vector<std::byte>> GenerationState::save() const {
                                         : ChainFrom::sampling;
   RILL_ASSIGN(saved.chain, chain_.save());
   saved.phase = phase_;
+  if (phase_ == Phase::decode) saved.not_computed = missing().size();
+  saved.forced = forced_;
   if (phase_ != Phase::decode) saved.tokens = tokens_;
   saved.result = result_;
   saved.elapsed = elapsed();
@@ -92,11 +96,12 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   const bool running = saved.phase == Phase::decode;
   if (!answer.empty()) RILL_TRY(session->check_tokens(answer));
   const bool full = saved.options.max_tokens && answer.size() >= *saved.options.max_tokens;
-  if (answer.empty() ? running : saved.phase == Phase::prompt || (running && full)) {
+  const bool impossible = running && (saved.not_computed == 0 || saved.not_computed > answer.size());
+  if (answer.empty() ? running : saved.phase == Phase::prompt || (running && full) || impossible) {
     return make_error(ErrorCode::malformed, "answer: {} tokens cannot be what it has come to", answer.size());
   }
   std::vector<Token> tokens = running ? content.tokens : std::move(saved.tokens);
-  if (running) tokens.push_back(answer.back());
+  if (running) tokens.insert(tokens.end(), answer.end() - static_cast<std::ptrdiff_t>(saved.not_computed), answer.end());
   // Begins anew with its prompt, or what is left of that, and then takes the answer's tokens as they come.
   const std::size_t kept = std::min(answer.size(), tokens.size() - std::min<std::size_t>(1, tokens.size()));
   std::vector<Token> prompt(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(kept));
@@ -128,6 +133,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   }
   state->phase_ = saved.phase;
   state->tokens_ = std::move(tokens);
+  state->not_computed_ = saved.not_computed;
+  state->forced_ = std::move(saved.forced);
   state->result_ = std::move(saved.result);
   session->adopt(std::move(content));
   state->epoch_ = session->epoch();

@@ -56,14 +56,14 @@ template <typename Archive>
 void fields(Archive& archive, GenerateOptions& options) {
   archive(options.max_tokens, options.sampling, options.stop_strings, options.stop_tokens, options.end_tokens,
           options.context_policy, options.keep_tokens, options.drop_tokens, options.logprobs, options.show_special,
-          options.close_within_budget);
+          options.close_within_budget, options.forced_tokens);
 }
 
 template <typename Archive>
 void fields(Archive& archive, Timings& timings) {
   archive(timings.prompt_tokens, timings.reused_tokens, timings.cached_tokens, timings.window_evicted_tokens,
           timings.prefilled_tokens, timings.decode_passes,
-          timings.drafted_tokens, timings.accepted_tokens, timings.tokenize, timings.prefill, timings.decode,
+          timings.drafted_tokens, timings.accepted_tokens, timings.forced_tokens, timings.tokenize, timings.prefill, timings.decode,
           timings.drafting, timings.masking, timings.head, timings.sampling, timings.ttft, timings.token_times);
 }
 template <typename Archive>
