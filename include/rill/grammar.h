@@ -176,7 +176,8 @@ class RILL_EXPORT GrammarMatcher {
   Result<void> rollback(std::size_t count);
   void reset();
 
-  // The bytes, up to `most`, that every text goes on with from here; empty where there is a choice, or where it may end.
+  // The bytes, up to `most`, that every text goes on with from here, as far as that shows without checks of values; none
+  // where it may end.
   // Errors: limit_exceeded.
   Result<std::string> forced_bytes(std::size_t most = 128);
   // The tokens that those bytes are for certain, as the tokenizer cuts the whole text (docs/numerics.md). `before`: the

@@ -77,7 +77,7 @@ class RILL_EXPORT LogitsProcessor : public ChainStage {
   // processors are asked before logits are computed and before any process(), wherever they stand in the chain.
   virtual bool allow(TokenSet& allowed);
   // The tokens that come next whatever the logits say, for GenerateOptions::forced_tokens; each is taken if all processors
-  // allow it. The longer list may come in parts: when those of one are accepted, more may follow.
+  // allow it. Asked again when they are accepted: it need not list all that follow.
   virtual Result<std::vector<Token>> forced();
   // Changes or removes candidates. Called in the order of the chain, but not where a single token is allowed.
   virtual Result<void> process(Candidates& candidates, Draws& draws);
