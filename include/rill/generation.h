@@ -123,8 +123,8 @@ struct ResumeOptions {
 };
 
 // The session then holds the prompt and the answer, but for the last token, and forced ones before it: a token is computed
-// when a successor is to be sampled. One thread at a time, together with its session. If the session is fed, truncated or generates anew in
-// between, the next step ends with stale_handle. Move-only.
+// when a successor is to be sampled. One thread at a time, together with its session. If the session is fed, truncated or
+// generates anew in between, the next step ends with stale_handle. Move-only.
 class RILL_EXPORT Generation {
  public:
   explicit Generation(std::shared_ptr<session::GenerationState> state);

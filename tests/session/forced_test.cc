@@ -184,6 +184,7 @@ TEST_P(ForcedTokens, EndWhereTheAnswerEnds) {
   for (std::size_t most = 1; most < whole.tokens.size(); most += 2) {
     GenerateOptions options = options_for(record(), 2);
     options.max_tokens = most;
+    options.close_within_budget = false;
     const GenerationResult cut = run(GetParam(), options);
     EXPECT_EQ(cut.finish_reason, FinishReason::max_tokens);
     EXPECT_EQ(cut.tokens, first_of(whole.tokens, most));
@@ -196,10 +197,25 @@ TEST_P(ForcedTokens, EndWhereTheAnswerEnds) {
 
   options = options_for(record(), 2);
   options.max_tokens.reset();
+  options.close_within_budget = false;
   options.context_policy = ContextPolicy::stop;
   const GenerationResult full = run(GetParam(), options, {.context_tokens = 40});
   EXPECT_EQ(full.finish_reason, FinishReason::context_full);
   EXPECT_EQ(full.tokens, first_of(whole.tokens, 40 - kPrompt + 1));
+}
+
+TEST_P(ForcedTokens, GiveWayToABudget) {
+  const auto shortest = GrammarMatcher::create(record(), model(GetParam())->tokenizer()).value().shortest_tokens().value();
+  ASSERT_GT(shortest, 40u);
+  for (std::size_t most = shortest; most < shortest + 12; ++most) {
+    GenerateOptions options = options_for(record(), most);
+    options.max_tokens = most;
+    const GenerationResult result = run(GetParam(), options);
+    EXPECT_EQ(result.finish_reason, FinishReason::grammar_complete) << most;
+    EXPECT_TRUE(record().match(result.text).value().matches) << result.text;
+    EXPECT_LE(result.tokens.size(), most);
+    EXPECT_GT(result.timings.forced_tokens, 20u);
+  }
 }
 
 TEST_P(ForcedTokens, FollowAWindowThatDropsTheOldest) {
