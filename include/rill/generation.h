@@ -72,8 +72,8 @@ struct GenerateOptions {
   // What the grammar leaves no choice about is not sampled, and computed several tokens at a time: those that the tokenizer
   // makes of the whole text (docs/numerics.md). With false each is sampled, which can be other tokens, and another answer.
   bool forced_tokens = true;
-  // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells a
-  // control token stops at that token, whose text is in the output only with show_special.
+  // UTF-8, not empty; matched in the output, never in the prompt, however it is cut into tokens. One that spells control
+  // tokens, alone or with other text, stops at those tokens, too, whose text is in the output only with show_special.
   std::vector<std::string> stop_strings = {};
   std::vector<Token> stop_tokens = {};                   // besides end_tokens
   std::optional<std::vector<Token>> end_tokens = std::nullopt;  // absent: the tokenizer's

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "session/generation_state.h"
+#include "tokenizer/control_texts.h"
 
 namespace rill {
 
@@ -178,8 +179,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   RILL_TRY(session->check_tokens(std::span<const Token>(tokens).subspan(prompt_begin)));
   for (std::size_t& boundary : options.cache_boundaries) boundary += prompt_begin;
   std::sort(options.cache_boundaries.begin(), options.cache_boundaries.end());
-  RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings));
   const Tokenizer& tokenizer = session->model()->tokenizer();
+  RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings, options.show_special ? nullptr : &tokenizer));
   std::vector<Token> end_tokens =
       options.end_tokens.value_or(std::vector<Token>(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()));
   std::sort(end_tokens.begin(), end_tokens.end());
@@ -239,8 +240,8 @@ void GenerationState::resolve_stop_tokens() {
   for (const Token token : options_.stop_tokens) stop_tokens_.emplace_back(token, std::nullopt);
   const Tokenizer& tokenizer = session_->model()->tokenizer();
   for (const std::string& stop : options_.stop_strings) {
-    const std::optional<Token> token = tokenizer.find(stop);
-    if (token && tokenizer.is_control(*token)) stop_tokens_.emplace_back(*token, stop);
+    const auto controls = tokenizer::control_texts(tokenizer, stop);
+    if (controls.size() == 1 && controls[0].end - controls[0].begin == stop.size()) stop_tokens_.emplace_back(controls[0].token, stop);
   }
 }
 
@@ -333,6 +334,13 @@ Result<GenerationResult> GenerationState::result() const {
 GenerationState::Spelled GenerationState::spelled() const {
   const std::string& text = result_.text;
   auto end = std::upper_bound(text_ends_.begin(), text_ends_.end(), text.size());
+  if (result_.stop_string && !result_.end_token && !options_.show_special) {  // which may begin with hidden tokens
+    std::size_t begin = 0;
+    for (const auto& control : tokenizer::control_texts(session_->model()->tokenizer(), *result_.stop_string)) {
+      if (control.begin != std::exchange(begin, control.end) || end == text_ends_.begin()) break;
+      --end;
+    }
+  }
   if (end == text_ends_.end()) return {text_ends_.size(), text.size()};
   // Not a token that ends inside a character.
   while (end != text_ends_.begin() && end[-1] < text.size() && (text[end[-1]] & 0xc0) == 0x80) --end;
@@ -576,7 +584,8 @@ StopMatcher::Step GenerationState::spell(Token token) {
   const std::string text = detokenizer_.push(token).value();
   delivered_ += text.size();
   text_ends_.push_back(delivered_ + detokenizer_.pending().size());
-  return matcher_.push(text);
+  const bool hidden = !options_.show_special && session_->model()->tokenizer().is_control(token);
+  return hidden ? matcher_.push_hidden(token) : matcher_.push(text);
 }
 
 // Delivers what was held back: a character cut short, or text that could have become a stop string.

@@ -9,6 +9,8 @@
 
 namespace rill::tokenizer {
 
+struct State;
+
 struct Attachment {
   std::mutex mutex;
   std::shared_ptr<const void> made;
@@ -21,6 +23,8 @@ struct Attachment {
     if (place.made == nullptr) place.made = make();
     return std::static_pointer_cast<const T>(place.made);
   }
+
+  static const State& state_of(const Tokenizer& tokenizer) { return *tokenizer.state_; }
 
  private:
   static Attachment& place_of(const Tokenizer& tokenizer);

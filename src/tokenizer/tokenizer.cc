@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "tokenizer/attachment.h"
 #include "tokenizer/bpe.h"
+#include "tokenizer/control_texts.h"
 #include "tokenizer/create.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/special_matcher.h"
@@ -112,6 +113,17 @@ Result<Tokenizer> create(const VocabularyData& data, const LogSink& log) {
 }
 
 Attachment& Attachment::place_of(const Tokenizer& tokenizer) { return *tokenizer.state_->attachment; }
+
+std::vector<ControlText> control_texts(const Tokenizer& tokenizer, std::string_view text) {
+  const State& state = Attachment::state_of(tokenizer);
+  std::vector<ControlText> found;
+  ControlPolicy policy{.allowed = true, .untrusted = {}};
+  auto match = state.special.next(state.vocabulary, text, 0, policy);
+  for (; match; match = state.special.next(state.vocabulary, text, match->end, policy)) {
+    if (tokenizer.is_control(match->token)) found.push_back({match->begin, match->end, match->token});
+  }
+  return found;
+}
 
 Result<void> State::encode_plain(std::string_view text, std::size_t begin, std::size_t end, bool space_prefix,
                                  Unencodable unencodable, std::vector<Token>& tokens) const {

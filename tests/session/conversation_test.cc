@@ -136,6 +136,16 @@ TEST(ConversationTest, AStopStringIsNotShownToTheModelAgain) {
   EXPECT_NE(text.find("assistant\n\xc3\xa9<|im_end|>"), std::string::npos) << text;
 }
 
+TEST(ConversationTest, X08HiddenTokensOfAStopStringAreNotShownAgainEither) {
+  Conversation chat = start();
+  GenerateOptions options = answering({"a", "<|im_start|>", "u", "s", "e", "r"});
+  options.stop_strings = {"<|im_start|>user"};
+  EXPECT_EQ(chat.say("Hi", std::move(options)).value().finish().value().text, "a");
+  (void)chat.say("More", answering({"b", kEnd})).value().finish().value();
+  EXPECT_EQ(text_of(*chat_ml(), chat.session().tokens()), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\na<|im_end|>\n"
+                                                          "<|im_start|>user\nMore<|im_end|>\n<|im_start|>assistant\nb");
+}
+
 TEST(ConversationTest, ACancelledAnswerStaysAsFarAsItGot) {
   Conversation chat = start();
   StopSource source;

@@ -97,6 +97,24 @@ TEST(Generation, X08AControlTokenAsStopString) {
   EXPECT_EQ(answer({"ok", "<|mark|>", "an", kEnd}, {.show_special = true}).result.text, "ok<|mark|>an");
 }
 
+// Hidden tokens inside a stop string: found where they are, and shown, where they are text.
+TEST(Generation, X08ControlTokensInsideStopStrings) {
+  const auto stops_at = [](std::vector<std::string> pieces, const char* stop, bool show) {
+    pieces.push_back(kEnd);
+    const Answer got = answer(pieces, {.stop_strings = {stop}, .show_special = show});
+    return got.result.stop_string == stop ? got.result.text : "not at all: " + got.result.text;
+  };
+  for (const bool show : {false, true}) {
+    EXPECT_EQ(stops_at({"a", "ok", "<|mark|>", "an", " x"}, "<|mark|>an", show), "aok");
+    EXPECT_EQ(stops_at({"a", "ok", "<|mark|>", "an", " x"}, "k<|mark|>", show), "ao");
+    EXPECT_EQ(stops_at({"a", "ok", "<|mark|>", "an", " x"}, "ok<|mark|>a", show), "a");
+    EXPECT_EQ(stops_at({"a", "<|mark|>", "ok", "<|mark|>", "an"}, "<|mark|>ok<|mark|>", show), "a");
+    EXPECT_EQ(stops_at({"a", "<", "|", "m", "a", "r", "k", "|", ">", "an"}, "<|mark|>an", show), "a");  // text that only looks like it
+  }
+  EXPECT_EQ(stops_at({"ok", "<|mark|>", "an", " x"}, "okan", false), "");  // as in the output
+  EXPECT_EQ(stops_at({"ok", "<|mark|>", "an"}, "<|mark|>x", false), "not at all: okan");
+}
+
 TEST(Generation, X09EveryEndTokenEnds) {
   test::TinyModelOptions options = test::tiny_options("llama");
   options.vocabulary = 400;

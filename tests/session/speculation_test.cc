@@ -276,7 +276,7 @@ TEST_P(SpeculationTest, StopStringsAndEndTokensInsideADraft) {
     const std::vector<Token> tokens = tokens_of(*model_, pieces);
     std::vector<Token> prompt = some_tokens(6);
     for (int i = 0; i < 2; ++i) prompt.insert(prompt.end(), tokens.begin(), tokens.end());
-    for (const std::vector<std::string>& stops : std::vector<std::vector<std::string>>{{}, {"\nHuman:"}, {"<|mark|>"}, {"\n###"}, {"kiw"}, {"bc", "Human"}}) {
+    for (const std::vector<std::string>& stops : std::vector<std::vector<std::string>>{{}, {"\nHuman:"}, {"<|mark|>"}, {"k<|mark|> x"}, {"\n###"}, {"kiw"}, {"bc", "Human"}}) {
       const Counts counts = compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_strings = stops}; });
       all.drafted += counts.drafted;
       all.accepted += counts.accepted;

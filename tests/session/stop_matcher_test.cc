@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "grammar/toy_tokenizer.h"
+
 namespace rill::session {
 namespace {
 
@@ -97,6 +99,58 @@ TEST(StopMatcherTest, AgreesWithTheDefinitionHoweverTheTextIsCut) {
     ASSERT_EQ(actual.text, expected.text) << text;
     ASSERT_EQ(actual.stop, expected.stop) << text;
   }
+}
+
+// The same with tokens <0> and <1> that are no text. What stops spell of them is matched where they are.
+TEST(StopMatcherTest, X08AgreesWithTheDefinitionAroundHiddenTokens) {
+  const Tokenizer tokenizer = grammar::toy_tokenizer({"<0>", "<1>"}, {0, 1});
+  std::mt19937 random(8);
+  const auto word = [&](std::size_t length) {
+    std::vector<std::string> pieces;
+    for (std::size_t i = 0; i < length; ++i) pieces.emplace_back(std::array{"a", "b", "a", "<0>", "<1>"}[random() % 5]);
+    return pieces;
+  };
+  const auto joined = [](const std::vector<std::string>& pieces, bool visible) {
+    std::string text;
+    for (const std::string& piece : pieces) text += visible && piece.size() > 1 ? "" : piece;
+    return text;
+  };
+  int mixed = 0;
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<std::vector<std::string>> stops(1 + random() % 3);
+    std::vector<std::string> texts;
+    for (auto& stop : stops) stop = word(1 + random() % 4), texts.push_back(joined(stop, false));
+    const auto stream = word(random() % 16);
+    // By definition: at the first piece where a stop ends, the one with most text.
+    std::string expected = joined(stream, true);
+    bool stopped = false;
+    for (std::size_t end = 1; end <= stream.size() && !stopped; ++end) {
+      const std::vector<std::string> before(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(end));
+      std::size_t most = 0;
+      for (std::size_t i = 0; i < stops.size(); ++i) {
+        const bool hidden = joined(stops[i], true) != texts[i];
+        const bool ends = hidden ? before.size() >= stops[i].size() && std::equal(stops[i].rbegin(), stops[i].rend(), before.rbegin())
+                                 : before.back().size() == 1 && joined(before, true).ends_with(texts[i]);
+        if (!ends) continue;
+        stopped = true;
+        mixed += hidden && stops[i].size() > 1;
+        most = std::max(most, joined(stops[i], true).size());
+      }
+      if (stopped) expected = joined(before, true).substr(0, joined(before, true).size() - most);
+    }
+    StopMatcher matcher = StopMatcher::create(texts, &tokenizer).value();
+    std::string text;
+    bool found = false;
+    for (std::size_t i = 0; i < stream.size() && !found; ++i) {
+      const auto step = stream[i].size() == 1 ? matcher.push(stream[i]) : matcher.push_hidden(stream[i] == "<1>");
+      text += step.text;
+      found = step.match.has_value();
+    }
+    if (!found) text += matcher.flush();
+    ASSERT_EQ(found, stopped) << joined(stream, false);
+    ASSERT_EQ(text, expected) << joined(stream, false);
+  }
+  EXPECT_GT(mixed, 200);
 }
 
 }  // namespace
