@@ -359,6 +359,7 @@ Result<void> GbnfParser::parse(std::string_view start) {
 }  // namespace
 
 Result<void> parse_gbnf(std::string_view text, std::string_view start, const Tokenizer* tokenizer, Rules& rules) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the byte order mark of some editors
   return GbnfParser(text, tokenizer, rules).parse(start);
 }
 

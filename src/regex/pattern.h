@@ -36,16 +36,18 @@ class PatternParser {
     std::vector<Part> sequence = {};
     std::vector<Part> choices = {};
     bool repeatable = false;  // the last part may be repeated
+    bool repeated = false;    // it is already
   };
 
   void append(Part part, bool repeatable) {
     groups_.back().sequence.push_back(std::move(part));
     groups_.back().repeatable = repeatable;
+    groups_.back().repeated = false;
   }
 
   void end_choice(Group& group) {
     group.choices.push_back(builder_.sequence(std::exchange(group.sequence, {})));
-    group.repeatable = false;
+    group.repeatable = group.repeated = false;
   }
 
   Part end_group(Group& group) {
@@ -55,6 +57,7 @@ class PatternParser {
 
   Result<void> read_quantifier() {
     const std::size_t position = reader_.position();
+    const bool plus = reader_.peek() == '+';
     RILL_ASSIGN(const auto quantifier, reader_.read_quantifier());
     if (!quantifier) {  // a brace that is no quantifier is a character
       append(builder_.set({{'{', '{'}}), true);
@@ -62,10 +65,14 @@ class PatternParser {
       return {};
     }
     Group& group = groups_.back();
-    if (!group.repeatable) return reader_.malformed(position, "nothing to repeat");
+    if (!group.repeatable) {
+      if (group.repeated && plus) return reader_.unsupported(position, "a possessive repeat");
+      return reader_.malformed(position, "nothing to repeat");
+    }
     RILL_ASSIGN(Part repeated, builder_.repeat(group.sequence.back(), quantifier->least, quantifier->most, position));
     group.sequence.back() = std::move(repeated);
     group.repeatable = false;  // a** is refused, as everywhere
+    group.repeated = true;
     return {};
   }
 

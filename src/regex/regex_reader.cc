@@ -58,6 +58,15 @@ Result<void> RegexReader::read_group_open() {
     if (position_ == name || !take(">")) return malformed(name, "a group's name without its end");
     return {};
   }
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {  // what other dialects have
+      {">", "an atomic group"},     {"#", "a comment"},    {"(", "a conditional"},    {"|", "a branch reset"}, {"P<", "a group (?P<"},
+      {"P=", "a backreference"},    {"P>", "recursion"},   {"'", "a group (?'"},      {"R", "recursion"},      {"&", "recursion"},
+      {"+", "recursion"},
+  };
+  for (const auto& [mark, name] : kOthers) {
+    if (take(mark)) return unsupported(begin, name);
+  }
+  if (peek() >= '0' && peek() <= '9') return unsupported(begin, "recursion");
   if (peek() == '-' || is_alphanumeric(peek())) return unsupported(begin, "a flag in a group, (?" + std::string(1, peek()));
   return malformed(begin, "an unknown kind of group");
 }

@@ -39,6 +39,8 @@ TEST(Gbnf, Layout) {  // G17
       "root ::= \"a\" item   \nitem ::= \"b\" | \"c\"\t \n",
       "root ::= \"a\" item\nitem ::= \"b\" | \"c\"\n# the end",
       "root ::= (\n  \"a\" # first\n  item\n)\nitem ::= \"b\" |\n  \"c\"",
+      "\xEF\xBB\xBFroot ::= \"a\" item\ritem ::= \"b\" | \"c\"\r",
+      "# before\r\n\r\n\troot::=\"a\" item#behind\r\n\r\nitem ::=\r\n  (\"b\"\r\n  | \"c\")",
   };
   for (const std::string& grammar : grammars) expect(grammar, {"ab", "ac"}, {"a", "abc", "a\nb"});
   EXPECT_EQ(error_of("/home/me/grammar.gbnf").code, ErrorCode::malformed);

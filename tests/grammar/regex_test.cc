@@ -89,7 +89,10 @@ TEST(Regex, Unsupported) {  // R03
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"(?=a)a", "lookahead"},  {"(?!a)b", "lookahead"}, {"a(?<!b)c", "lookbehind"}, {"a(?<=b)c", "lookbehind"},
       {"(?i)a", "flag"},        {"(a)\\1", "backreference"}, {"\\k<x>", "backreference"}, {"a\\b", "word boundary"},
-      {"\\B", "word boundary"}, {"\\A", "\\A"},
+      {"\\B", "word boundary"}, {"\\A", "\\A"},       {"(?s).", "flag"},          {"(?-i:a)", "flag"},
+      {"(?>a)", "atomic group"}, {"a++", "possessive"},  {"a?+", "possessive"},     {"(?#c)a", "comment"},
+      {"(?(1)a|b)", "conditional"}, {"(?P<n>a)", "(?P<"}, {"(?P=n)", "backreference"}, {"(?R)", "recursion"},
+      {"(?1)", "recursion"},    {"(?|a|b)", "branch reset"}, {"\\Z", "\\Z"},        {"\\G", "\\G"},
   };
   for (const auto& [pattern, named] : cases) {
     const Error error = error_of(pattern);
