@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rill/export.h"
+#include "rill/json_schema.h"
 #include "rill/logits_processor.h"
 #include "rill/result.h"
 #include "rill/stop_token.h"
@@ -70,14 +71,6 @@ struct JsonGrammarOptions {
   StopToken stop = {};
 };
 
-// About a keyword of a schema.
-struct SchemaNote {
-  std::string pointer;  // where it stands: a JSON pointer
-  std::string keyword;
-  std::string reason;     // why it is not enforced
-  bool annotation = true;  // no draft defines it; otherwise a constraint that `lenient` has dropped
-};
-
 struct GrammarMatch {
   bool matches = false;            // the whole text is in the language
   std::size_t matching_bytes = 0;  // so many bytes from its begin can begin a text of the language
@@ -105,6 +98,9 @@ class RILL_EXPORT Grammar {
   // has the table of keywords. Errors: malformed, not_found (a reference), limit_exceeded, all with a JSON pointer;
   // unsupported, listing every constraint that cannot be enforced; invalid_argument if nothing is valid.
   static Result<Grammar> json_schema(std::string_view schema, const JsonGrammarOptions& options = {});
+  // The same of one that is compiled, whose checks then judge answers, too (GenerationResult::validation). invalid_argument for
+  // documents, lenient and strict_unknown, which JsonSchemaOptions has.
+  static Result<Grammar> json_schema(const JsonSchema& schema, const JsonGrammarOptions& options = {});
 
   // One of these texts. Error invalid_argument if there are none.
   static Result<Grammar> choice(std::span<const std::string> texts, const GrammarOptions& options = {});
@@ -112,6 +108,8 @@ class RILL_EXPORT Grammar {
   // Errors: limit_exceeded.
   Result<GrammarMatch> match(std::string_view text) const;
 
+  // The schema that the texts are valid for; null for other grammars, those that it is a part of among them.
+  const JsonSchema* schema() const noexcept { return schema_ ? &*schema_ : nullptr; }
   // Of a schema: the keywords that are not enforced. Empty for other grammars.
   const std::vector<SchemaNote>& notes() const noexcept;
 
@@ -123,7 +121,7 @@ class RILL_EXPORT Grammar {
   friend class GrammarMatcher;
   friend struct GrammarParts;
   std::shared_ptr<const grammar::Compiled> compiled_;
-  std::shared_ptr<const std::vector<SchemaNote>> notes_;
+  std::optional<JsonSchema> schema_;
 };
 
 namespace grammar {

@@ -11,6 +11,7 @@
 #include "rill/generation.h"
 #include "rill/grammar.h"
 #include "rill/json.h"
+#include "rill/json_schema.h"
 #include "rill/kv_plan.h"
 #include "rill/kv_pool.h"
 #include "rill/ledger.h"

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace rill::utf8 {
@@ -43,6 +44,15 @@ inline Character decode(std::string_view text, std::size_t position) noexcept {
     high = 0xBF;
   }
   return {code, length, Status::valid};
+}
+
+// Appends the bytes of a character.
+inline void append(std::string& text, char32_t code) {
+  const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
+  if (code < 0x80) return put(code);
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
+  put((0xFF00u >> (more + 1) & 0xFFu) | code >> 6 * more);
+  for (int i = more; i-- > 0;) put(0x80u | (code >> 6 * i & 0x3Fu));
 }
 
 // Whether all of `text` is well-formed.

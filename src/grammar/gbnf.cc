@@ -1,7 +1,5 @@
 #include "grammar/gbnf.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,12 +15,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; }
-
-void append_utf8(char32_t code, std::string& text) {
-  utf8proc_uint8_t bytes[4];
-  const auto count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
-  text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count));
-}
 
 class GbnfParser {
  public:
@@ -158,7 +150,7 @@ Result<void> GbnfParser::parse_literal() {
     const std::size_t at = position_;
     RILL_ASSIGN(const char32_t code, parse_character());
     if (text_[at] == '\\') {
-      append_utf8(code, literal);
+      utf8::append(literal, code);
     } else {
       literal += text_.substr(at, position_ - at);
     }

@@ -4,8 +4,9 @@
 
 #include "grammar/compile.h"
 #include "grammar/gbnf.h"
-#include "grammar/json_schema.h"
 #include "grammar/regex.h"
+#include "grammar/schema_compiler.h"
+#include "schema/compiled_schema.h"
 
 namespace rill {
 namespace {
@@ -97,28 +98,31 @@ Result<Grammar> Grammar::json(const GrammarOptions& options) {
 }
 
 Result<Grammar> Grammar::json_schema(std::string_view text, const JsonGrammarOptions& options) {
-  RILL_ASSIGN(const auto document, schema::SchemaDocument::parse(text, {.documents = options.documents, .stop = options.stop}));
-  if (options.strict_unknown && !document->annotations().empty()) {
-    std::string list;
-    for (const schema::Remark& remark : document->annotations()) list += format("\n  {}: {}", remark.pointer, remark.reason);
-    return make_error(ErrorCode::unsupported, "schema: unknown keywords or formats:{}", list);
+  RILL_ASSIGN(const JsonSchema schema, JsonSchema::compile(text, {.documents = options.documents,
+                                                                  .lenient = options.lenient,
+                                                                  .strict_unknown = options.strict_unknown,
+                                                                  .stop = options.stop}));
+  JsonGrammarOptions rest = options;
+  rest.documents.clear();
+  rest.lenient = rest.strict_unknown = false;
+  return json_schema(schema, rest);
+}
+
+Result<Grammar> Grammar::json_schema(const JsonSchema& schema, const JsonGrammarOptions& options) {
+  if (!options.documents.empty() || options.lenient || options.strict_unknown) {
+    return make_error(ErrorCode::invalid_argument, "documents, lenient and strict_unknown are to be given to JsonSchema::compile");
   }
-  RILL_ASSIGN(const auto validator, schema::Validator::create(document));
-  std::vector<schema::Remark> dropped;
   RILL_ASSIGN(Grammar grammar, grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
-    RILL_ASSIGN(dropped, grammar::compile_schema(validator, options, rules));
+    grammar::SchemaCompiler(JsonSchemaParts::of(schema).validator, options, rules).compile();
     return {};
   }));
-  std::vector<SchemaNote> notes;
-  for (const schema::Remark& r : dropped) notes.push_back({r.pointer, r.keyword, r.reason, false});
-  for (const schema::Remark& r : document->annotations()) notes.push_back({r.pointer, r.keyword, r.reason, true});
-  grammar.notes_ = std::make_shared<const std::vector<SchemaNote>>(std::move(notes));
+  grammar.schema_ = schema;
   return grammar;
 }
 
 const std::vector<SchemaNote>& Grammar::notes() const noexcept {
   static const std::vector<SchemaNote> none;
-  return notes_ ? *notes_ : none;
+  return schema_ ? schema_->notes() : none;
 }
 
 Result<Grammar> Grammar::choice(std::span<const std::string> texts, const GrammarOptions& options) {

@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "base/format.h"
-#include "grammar/json_schema.h"
 #include "grammar/json_text.h"
 #include "grammar/json_value_check.h"
 #include "grammar/regex.h"
+#include "grammar/rules.h"
 #include "grammar/schema_branches.h"
+#include "rill/grammar.h"
 
 namespace rill::grammar {
 

@@ -88,23 +88,27 @@ Result<Nfa> Nfa::compile(std::string_view pattern) {
   return nfa;
 }
 
-bool Nfa::found_in(std::string_view text) const { return run(text, false); }
-bool Nfa::matches(std::string_view text) const { return run(text, true); }
+bool Nfa::found_in(std::string_view text) const {
+  StepBudget unlimited;
+  return found_in(text, unlimited);
+}
 
-bool Nfa::run(std::string_view text, bool anchored) const {
+bool Nfa::found_in(std::string_view text, StepBudget& budget) const {
   std::vector<std::uint32_t> now, next, todo;
   std::vector<std::size_t> reached(code_.size(), 0);  // by instruction: the position + 1 at which it was last
   bool matched = false;
+  budget.spend(code_.size());
   const auto reach = [&](std::vector<std::uint32_t>& into, std::uint32_t start, std::size_t position) {
     todo.assign(1, start);
     while (!todo.empty()) {
       const std::uint32_t at = todo.back();
       todo.pop_back();
       if (std::exchange(reached[at], position + 1) == position + 1) continue;
+      budget.spend(1);
       const Instruction& instruction = code_[at];
       const auto to = static_cast<std::uint32_t>(static_cast<std::int64_t>(at) + instruction.to);
       if (instruction.op == Op::set) into.push_back(at);
-      if (instruction.op == Op::match) matched |= !anchored || position == text.size();
+      matched |= instruction.op == Op::match;
       if (instruction.op == Op::split || instruction.op == Op::jump) todo.push_back(to);
       const bool goes_on = instruction.op == Op::split || (instruction.op == Op::text_begin && position == 0) ||
                            (instruction.op == Op::text_end && position == text.size());
@@ -112,7 +116,7 @@ bool Nfa::run(std::string_view text, bool anchored) const {
     }
   };
   reach(now, 0, 0);
-  for (std::size_t position = 0; position < text.size() && !(matched && !anchored);) {
+  for (std::size_t position = 0; position < text.size() && !matched;) {
     const utf8::Character character = utf8::decode(text, position);
     position += character.length;
     next.clear();
@@ -122,7 +126,7 @@ bool Nfa::run(std::string_view text, bool anchored) const {
                                           [](char32_t c, const CodePoints::Range& r) { return c < r.first; });
       if (range != ranges.begin() && character.code <= std::prev(range)->last) reach(next, at + 1, position);
     }
-    if (!anchored) reach(next, 0, position);
+    reach(next, 0, position);
     std::swap(now, next);
   }
   return matched;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/step_budget.h"
 #include "regex/code_points.h"
 #include "rill/result.h"
 
@@ -19,10 +20,11 @@ class Nfa {
   // repeats make it larger than 100,000 instructions.
   static Result<Nfa> compile(std::string_view pattern);
 
-  // Whether the pattern matches some part of `text`, which is UTF-8.
+  std::size_t size() const { return code_.size(); }  // in instructions
+
+  // Whether the pattern matches some part of `text`, which is UTF-8. Each instruction that is reached is a step.
+  bool found_in(std::string_view text, StepBudget& budget) const;
   bool found_in(std::string_view text) const;
-  // Whether it matches `text` as a whole.
-  bool matches(std::string_view text) const;
 
  private:
   enum class Op : std::uint8_t { set, split, jump, text_begin, text_end, match };
@@ -33,8 +35,6 @@ class Nfa {
   };
   using Code = std::vector<Instruction>;
   friend class NfaBuilder;
-
-  bool run(std::string_view text, bool anchored) const;
 
   Code code_;
   std::vector<CodePoints> sets_;

@@ -1,4 +1,5 @@
-// What the formats of JSON Schema mean, as regular expressions.
+// What the formats of JSON Schema mean, as regular expressions: for the masks. The validator has functions of its own
+// (schema/format_checks.h).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct FormatPattern {
 };
 
 // Of draft 2020-12, section 7.3, and the RFCs that it names. Nothing for Format::regex, which is no regular language, and
-// idn-hostname, whose rules (RFC 5892) rill does not know.
+// idn-hostname, whose rules (RFC 5892) rill does not know. Less than has_format() holds: leap seconds only at UTC.
 std::optional<FormatPattern> pattern_of(Format format);
 
 }  // namespace rill::schema

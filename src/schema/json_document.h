@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/step_budget.h"
 #include "rill/result.h"
 
 namespace rill::schema {
@@ -16,8 +17,9 @@ namespace rill::schema {
 enum class JsonKind : std::uint8_t { null, boolean, number, string, array, object };
 
 struct JsonLimits {
-  std::size_t max_bytes = std::size_t{16} << 20;
+  std::size_t max_bytes = std::size_t{16} << 20;  // below 4 GiB
   std::size_t max_depth = 512;
+  std::size_t max_values = 4'000'000;  // names of members among them; about 50 bytes each
 };
 
 // The values of a JSON text by number, in one vector; strings and numbers in one buffer.
@@ -28,9 +30,11 @@ struct JsonNodes {
     std::uint32_t text = 0, text_size = 0;  // of a string, decoded, or of a number, as written
     std::uint32_t name = 0;                 // of a member: the number of a string
     std::uint32_t first = 0, count = 0;     // children: children[first], ...
+    std::uint32_t by_name = 0;              // of an object: by_name[by_name], ... are its members, ascending
+    std::uint32_t begin = 0, end = 0;       // bytes of the JSON text
   };
   std::vector<Node> nodes;
-  std::vector<std::uint32_t> children;
+  std::vector<std::uint32_t> children, by_name;
   std::string text;
 };
 
@@ -51,6 +55,9 @@ class JsonView {
   JsonView operator[](std::size_t i) const { return {*nodes_, nodes_->children[node().first + i]}; }
   std::optional<JsonView> find(std::string_view name) const;  // nothing, too, in what is no object
 
+  // The part of the document's text that spells it.
+  std::string_view spelled(std::string_view json) const { return json.substr(node().begin, node().end - node().begin); }
+
   // Tells the values of one document apart.
   std::uint32_t number() const { return number_; }
 
@@ -67,9 +74,9 @@ class JsonView {
 // Immutable; thread-safe. A copy shares the values.
 class JsonDocument {
  public:
-  // Of members with one name the last counts, in the place of the first. Errors: malformed with the byte offset;
-  // limit_exceeded.
-  static Result<JsonDocument> parse(std::string_view text, const JsonLimits& limits = {});
+  // Of members with one name the last counts, in the place of the first. Errors: malformed with the byte offset, where
+  // `cut_off` tells whether all that is wrong is that the text ends too early; limit_exceeded.
+  static Result<JsonDocument> parse(std::string_view text, const JsonLimits& limits = {}, bool* cut_off = nullptr);
 
   static JsonDocument of_string(std::string_view value);
 
@@ -80,7 +87,10 @@ class JsonDocument {
   std::shared_ptr<const JsonNodes> nodes_;
 };
 
-// Equal as JSON Schema means it: numbers by value, objects in any order.
-bool equal(JsonView a, JsonView b);
+// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a step, and so are some of its bytes.
+bool equal(JsonView a, JsonView b, StepBudget& budget);
+
+// The same text for all values that are equal, and for no others. Steps as above.
+std::string canonical(JsonView value, StepBudget& budget);
 
 }  // namespace rill::schema

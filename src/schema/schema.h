@@ -36,7 +36,7 @@ using Named = std::vector<std::pair<std::string, Value>>;
 
 // What one subschema says: all of it holds. What is absent constrains nothing.
 struct Schema {
-  std::string pointer = {};  // where it stands in its document: a JSON pointer
+  std::string pointer = {};  // where it stands: a JSON pointer, after its document's URI and '#' where that is not the main one
   bool never = false;        // the schema false
   TypeSet types = kAllTypes;
   std::optional<std::vector<JsonView>> values = {};  // enum, or const

@@ -107,15 +107,16 @@ Result<void> SchemaParser::read_pending() {
 }
 
 Result<void> SchemaParser::add_document(std::string_view text, std::string uri) {
-  RILL_ASSIGN(JsonDocument document, JsonDocument::parse(text, {.max_depth = 256}));
+  RILL_ASSIGN(JsonDocument document, JsonDocument::parse(text, {.max_depth = 256, .max_values = 1'000'000}));
   const auto number = static_cast<std::uint32_t>(result_.documents_.size());
   result_.digest_ = result_.digest_ * 31 + checksum(std::as_bytes(std::span(text)));
   result_.documents_.push_back(document);
   const auto draft = document.root().find("$schema");
   const std::string_view version = draft && draft->is(JsonKind::string) ? draft->text() : "";
   is_old_.push_back(version.find("2019-09") == version.npos && version.find("2020-12") == version.npos);
-  const Place place{document.root(), {}, std::move(uri), number};
-  resources_.try_emplace(place.base, Target{number, place.view, {}, place.base});
+  const std::string pointer = uri.empty() ? "" : uri + '#';
+  const Place place{document.root(), pointer, std::move(uri), number};
+  resources_.try_emplace(place.base, Target{number, place.view, pointer, place.base});
   RILL_TRY(id_of(place));
   return read_pending();
 }

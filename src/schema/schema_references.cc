@@ -15,33 +15,19 @@ Result<std::optional<SchemaParser::Target>> SchemaParser::find(const std::string
     return find(uri);
   }
   Target target = resource->second;
-  std::string pointer = percent_decoded(fragment);
-  if (pointer.empty()) return std::optional(target);
-  if (!pointer.starts_with('/')) return std::optional<Target>();
-  for (std::size_t at = 0; at < pointer.size();) {
-    const std::size_t end = std::min(pointer.find('/', at + 1), pointer.size());
-    std::string token;
-    for (std::size_t i = at + 1; i < end; ++i) {
-      if (pointer[i] == '~' && i + 1 < end) {
-        token += pointer[++i] == '1' ? '/' : '~';
-      } else {
-        token += pointer[i];
-      }
-    }
-    at = end;
+  const auto tokens = pointer_tokens(percent_decoded(fragment));
+  if (!tokens) return std::optional<Target>();
+  for (std::size_t i = 0; i < tokens->size(); ++i) {
+    const std::string& token = (*tokens)[i];
     std::optional<JsonView> next = target.view.find(token);
     if (target.view.is(JsonKind::array)) {
-      std::size_t place = target.view.size();
-      if (!token.empty() && token.size() < 9 && token.find_first_not_of("0123456789") == std::string::npos) {
-        place = std::stoul(token);
-      }
-      if (place < target.view.size()) next = target.view[place];
+      if (const auto place = array_index(token); place && *place < target.view.size()) next = target.view[*place];
     }
     if (!next) return std::optional<Target>();
     target.view = *next;
     target.pointer += '/' + pointer_token(token);
     const auto inner = target.view.find("$id");
-    if (inner && inner->is(JsonKind::string) && at < pointer.size()) {
+    if (inner && inner->is(JsonKind::string) && i + 1 < tokens->size()) {
       target.base = std::string(split_fragment(resolve_uri(target.base, inner->text())).first);
     }
   }

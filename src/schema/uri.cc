@@ -1,6 +1,8 @@
 #include "schema/uri.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace rill::schema {
 namespace {
@@ -103,6 +105,30 @@ std::string pointer_token(std::string_view name) {
     }
   }
   return result;
+}
+
+std::optional<std::vector<std::string>> pointer_tokens(std::string_view pointer) {
+  std::vector<std::string> tokens;
+  if (!pointer.empty() && pointer[0] != '/') return std::nullopt;
+  for (std::size_t i = 0; i < pointer.size(); ++i) {
+    if (pointer[i] == '/') {
+      tokens.emplace_back();
+    } else if (pointer[i] != '~') {
+      tokens.back() += pointer[i];
+    } else if (++i < pointer.size() && (pointer[i] == '0' || pointer[i] == '1')) {
+      tokens.back() += pointer[i] == '1' ? '/' : '~';
+    } else {
+      return std::nullopt;
+    }
+  }
+  return tokens;
+}
+
+std::optional<std::size_t> array_index(std::string_view name) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole && (name[0] != '0' || name.size() == 1) ? std::optional(index) : std::nullopt;
 }
 
 }  // namespace rill::schema

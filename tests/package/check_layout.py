@@ -28,8 +28,8 @@ ALLOWED = {
     "schedule": ["session"],
 }
 THIRD_PARTY = {  # the layers that may include what from outside; fmt and xxhash serve all of them
-    "utf8proc.h": {"tokenizer", "chat", "regex", "grammar"},
-    "nlohmann/": {"chat", "schema"},
+    "utf8proc.h": {"tokenizer", "chat", "regex"},
+    "nlohmann/": {"chat"},
     "Eigen/": {"schedule"},
     "hwy/": {"kernels"},
     "fmt/": set(ALLOWED),

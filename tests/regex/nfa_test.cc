@@ -10,8 +10,8 @@
 namespace rill::regex {
 namespace {
 
-bool matches(std::string_view pattern, std::string_view text) { return Nfa::compile(pattern).value().matches(text); }
 bool found(std::string_view pattern, std::string_view text) { return Nfa::compile(pattern).value().found_in(text); }
+bool matches(std::string_view pattern, std::string_view text) { return found("^(?:" + std::string(pattern) + ")$", text); }
 
 TEST(NfaTest, MatchesAsAWholeAndSearches) {
   EXPECT_TRUE(matches("a|bc|", "bc"));
@@ -50,14 +50,14 @@ TEST(NfaTest, AgreesWithTheGrammarOfThePattern) {
       }
     }
     pattern.append(static_cast<std::size_t>(open), ')');
-    const Nfa nfa = Nfa::compile(pattern).value();
+    const Nfa nfa = Nfa::compile("^(?:" + pattern + ")$").value();
     const auto grammar = Grammar::regex(pattern);
     if (!grammar) continue;  // it matches nothing at all
     for (int i = 0; i < 20; ++i) {
       std::string text;
       for (std::size_t k = below(6); k > 0; --k) text += "ab"[below(2)];
       const bool expected = grammar->match(text).value().matches;
-      ASSERT_EQ(nfa.matches(text), expected) << pattern << " and \"" << text << '"';
+      ASSERT_EQ(nfa.found_in(text), expected) << pattern << " and \"" << text << '"';
       yes += expected ? 1 : 0;
     }
   }
@@ -76,6 +76,19 @@ TEST(NfaTest, LimitsAndLinearTime) {
   for (int i = 0; i < 20'000; ++i) nested += "b)";
   EXPECT_TRUE(found(nested, 'a' + std::string(20'000, 'b')));
   EXPECT_FALSE(matches("(a|a)*b", std::string(5'000, 'a')));  // 2^5000 ways for one that tries them
+}
+
+TEST(NfaTest, StepsAreCounted) {
+  const Nfa nfa = Nfa::compile("(a|a){1000}b").value();
+  const std::string text(100'000, 'a');
+  StepBudget budget("max_steps", 1'000'000, {});
+  try {
+    nfa.found_in(text, budget);
+    FAIL();
+  } catch (const ErrorException& exception) {
+    EXPECT_EQ(exception.error().code, ErrorCode::limit_exceeded);
+    EXPECT_NE(exception.error().message.find("max_steps = 1000000"), std::string::npos);
+  }
 }
 
 }  // namespace

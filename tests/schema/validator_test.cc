@@ -15,18 +15,6 @@ bool is_valid(std::string_view schema, std::string_view json) {
   return validator_of(schema)->is_valid(SchemaId{}, JsonDocument::parse(json).value().root());
 }
 
-TEST(ValidatorTest, SaysWhereAndWhy) {
-  const auto validator = validator_of(R"({"properties":{"a/b":{"items":{"$ref":"#/$defs/n"}}},"required":["c"],
-                                         "$defs":{"n":{"maximum":3}}})");
-  const auto document = JsonDocument::parse(R"({"a/b":[1,5]})").value();
-  const auto violations = validator->violations(SchemaId{}, document.root());
-  ASSERT_EQ(violations.size(), 2u);
-  EXPECT_EQ(violations[0].instance, "");
-  EXPECT_EQ(violations[0].schema, "/required");
-  EXPECT_EQ(violations[1].instance, "/a~1b/1");
-  EXPECT_EQ(violations[1].schema, "/$defs/n/maximum");
-}
-
 TEST(ValidatorTest, WhatIsDeepOrWideTakesNoStackAndNoSquare) {
   constexpr std::string_view kTree = R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"array","items":{"$ref":"#/$defs/t"}}}})";
   EXPECT_TRUE(is_valid(kTree, std::string(500, '[') + std::string(500, ']')));
