@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -284,7 +286,9 @@ Symbol Completion::best_symbol(const Parser& parser, std::span<const Place> from
 
 bool Completion::choose(Parser& parser, const Places& from, std::string_view text) {
   chosen_.clear();
-  if (parser.automaton().has_checks()) return search(parser, from, text);
+  if (parser.automaton().has_checks()) {
+    return search(parser, from, text, kManyVisits, kFewTried) || search(parser, from, text, kFewVisits, kManyTried);
+  }
   Places now = from, next;
   while (!now.complete) {
     const Symbol symbol = best_symbol(parser, now.places);
@@ -300,24 +304,76 @@ bool Completion::choose(Parser& parser, const Places& from, std::string_view tex
   return true;
 }
 
-// The same where value checks have a say: by least total weight, the longest first among equals.
-bool Completion::search(Parser& parser, const Places& from, std::string_view text) {
+// Where the innermost value begins that a check has yet to judge.
+std::size_t Completion::checked_begin(const Parser& parser, const Places& at) const {
+  const Stacks& stacks = parser.stacks();
+  std::size_t begin = 0;
+  for (const Place& place : at.places) {
+    StackNode node = place.node;
+    for (std::size_t steps = 0; steps < kMaxDepth; ++steps) {
+      const CheckedCall& checked = stacks.checked(node);
+      if (checked.check != nullptr) begin = std::max<std::size_t>(begin, checked.begin);
+      if (checked.check != nullptr || stacks.below(node).empty()) break;
+      node = stacks.below(node)[0].node;
+    }
+  }
+  return begin;
+}
+
+// The same where value checks have a say: best first, by total weight, then the longest. Where a check refuses what is best,
+// what else that value may be comes before all other ways. Places that were come to `visits` times are not gone on from.
+bool Completion::search(Parser& parser, const Places& from, std::string_view text, unsigned visits, std::size_t most) {
   struct Node {
     Places places;
     std::size_t parent;
     Symbol symbol;
-    std::uint32_t length;
+    std::uint32_t length, rest;  // before and, at least, after it
+    std::size_t end;             // of the text so far
+    Symbol best = Symbol::none;  // tried already
   };
-  const Automaton& automaton = parser.automaton();
-  std::vector<Node> nodes{{from, 0, Symbol::none, 0}};
   using Entry = std::tuple<std::uint32_t, std::uint32_t, std::size_t>;  // total, then the longest, then the first made
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  queue.push({bytes(parser, from), kNever, 0});
+  struct Scope {
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue = {};
+    std::map<std::vector<Place>, unsigned> seen = {};
+    std::size_t tried = 0;
+  };
+  std::vector<Node> nodes{{from, 0, Symbol::none, 0, bytes(parser, from), text.size()}};
+  std::vector<Scope> scopes;
+  std::set<std::size_t> roots;
+  const auto push = [&](Scope& scope, std::size_t node) {
+    scope.queue.push({plus(nodes[node].length, nodes[node].rest), kNever - nodes[node].length, node});
+  };
+  const auto open_scope = [&](std::size_t root) {
+    if (!roots.insert(root).second) return;
+    push(scopes.emplace_back(), root);
+    nodes[root].best = Symbol::none;
+  };
+  open_scope(0);
   std::string so_far;
-  while (!queue.empty() && nodes.size() < kMaxTried) {
-    const std::size_t at = std::get<2>(queue.top());
-    queue.pop();
-    so_far.clear();
+  // The rest that a symbol leaves.
+  const auto try_symbol = [&](Scope& scope, std::size_t at, Symbol symbol) {
+    Places next;
+    const bool byte = is_byte(symbol);
+    if (byte) {
+      so_far += static_cast<char>(symbol);
+      parser.step(nodes[at].places.places, static_cast<std::uint8_t>(symbol), so_far, next);
+      so_far.pop_back();
+    } else {
+      parser.step_token(nodes[at].places.places, token_of(symbol), so_far, next);
+    }
+    const std::uint32_t rest = bytes(parser, next);
+    if (rest >= kNever || (!next.complete && ++scope.seen[next.places] > visits)) return rest;
+    nodes.push_back({std::move(next), at, symbol, nodes[at].length + 1, rest, nodes[at].end + (byte ? 1 : 0)});
+    push(scope, nodes.size() - 1);
+    return rest;
+  };
+  while (!scopes.empty() && nodes.size() < most) {
+    const std::size_t current = scopes.size() - 1;
+    if (scopes[current].queue.empty() || ++scopes[current].tried > most / 4) {
+      scopes.pop_back();
+      continue;
+    }
+    const std::size_t at = std::get<2>(scopes[current].queue.top());
     chosen_.clear();
     for (std::size_t i = at; i != 0; i = nodes[i].parent) chosen_.push_back(nodes[i].symbol);
     std::reverse(chosen_.begin(), chosen_.end());
@@ -326,24 +382,22 @@ bool Completion::search(Parser& parser, const Places& from, std::string_view tex
     for (const Symbol symbol : chosen_) {
       if (is_byte(symbol)) so_far += static_cast<char>(symbol);
     }
-    const auto try_symbol = [&](Symbol symbol) {
-      Places next;
-      if (is_byte(symbol)) {
-        so_far += static_cast<char>(symbol);
-        parser.step(nodes[at].places.places, static_cast<std::uint8_t>(symbol), so_far, next);
-        so_far.pop_back();
-      } else {
-        parser.step_token(nodes[at].places.places, token_of(symbol), so_far, next);
+    if (nodes[at].best == Symbol::none) {  // all others later, should it come to that
+      nodes[at].best = best_symbol(parser, nodes[at].places.places);
+      const std::uint32_t least = nodes[at].rest;
+      if (nodes[at].best != Symbol::none && try_symbol(scopes[current], at, nodes[at].best) + 1 == least) continue;
+      const std::size_t begin = checked_begin(parser, nodes[at].places);
+      std::size_t root = at;
+      while (nodes[root].end > begin && root != 0) root = nodes[root].parent;
+      open_scope(root);
+      if (nodes[at].best != Symbol::none) continue;
+    }
+    scopes[current].queue.pop();
+    for (const std::uint8_t byte : parser.automaton().class_bytes()) {
+      const bool space = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';  // makes no value another one
+      if (!space && weights_->writable(byte) && static_cast<Symbol>(byte) != nodes[at].best) {
+        try_symbol(scopes[current], at, static_cast<Symbol>(byte));
       }
-      const std::uint32_t rest = bytes(parser, next), length = nodes[at].length + 1;
-      if (rest >= kNever) return;
-      queue.push({plus(length, rest), kNever - length, nodes.size()});
-      nodes.push_back({std::move(next), at, symbol, length});
-    };
-    const Symbol best = best_symbol(parser, nodes[at].places.places);
-    if (best != Symbol::none) try_symbol(best);
-    for (const std::uint8_t byte : automaton.class_bytes()) {
-      if (weights_->writable(byte) && static_cast<Symbol>(byte) != best) try_symbol(static_cast<Symbol>(byte));
     }
   }
   return false;

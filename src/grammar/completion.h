@@ -93,13 +93,17 @@ class Completion {
   const CompletionWeights& weights() const { return *weights_; }
 
  private:
-  static constexpr std::size_t kMaxTried = 2'000;  // places of texts, where value checks refuse the shortest ones
+  // Where value checks refuse the shortest texts: first the ways that differ in values alone, then all, but few of each kind.
+  static constexpr unsigned kManyVisits = 32, kFewVisits = 2;
+  static constexpr std::size_t kFewTried = 2'000, kManyTried = 20'000;
+  static constexpr std::size_t kMaxDepth = 1'000;
 
   CompletionWeights::Entry entry(State state);
   std::uint32_t below(const Parser& parser, StackNode node);
   Symbol best_symbol(const Parser& parser, std::span<const Place> from);
   bool choose(Parser& parser, const Places& from, std::string_view text);
-  bool search(Parser& parser, const Places& from, std::string_view text);
+  std::size_t checked_begin(const Parser& parser, const Places& at) const;
+  bool search(Parser& parser, const Places& from, std::string_view text, unsigned visits, std::size_t most);
   std::optional<std::vector<Token>> spell();
   std::optional<Token> token_at(std::uint32_t node) const;
 
