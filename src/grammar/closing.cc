@@ -85,7 +85,7 @@ bool Closing::enough(const TextMatcher& matcher, std::size_t bytes, std::size_t 
 bool Closing::affordable(TextMatcher& matcher, const Places& after, std::size_t budget) {
   Parser& parser = matcher.parser();
   const std::size_t bytes = completion_.bytes(parser, after);
-  if (bytes >= kNever) return false;
+  if (bytes >= kNever || bytes / std::max<std::size_t>(1, completion_.weights().table().longest) >= budget) return false;
   if (enough(matcher, bytes, budget)) return true;
   if (parser.automaton().has_checks()) return false;
   const auto tokens = completion_.tokens(parser, after, {});
@@ -145,7 +145,8 @@ void Closing::restrict(TextMatcher& matcher, MaskWalk& walk, std::size_t budget,
   const std::uint32_t bytes = completion_.bytes(parser, here(matcher));
   if (bytes >= kNever) return;
   if (!names_tokens && is_far(matcher, budget, bytes)) return;
-  if (needs_plan && bytes * std::size_t{4} + 256 > budget) make_plan(matcher);
+  // Farther away, what the plan begins with is affordable by its bytes alone.
+  if (needs_plan ? bytes * std::size_t{4} + 256 > budget : text_ends_ || bytes + std::size_t{1} > budget) make_plan(matcher);
   completion_.forget();
   const std::vector<std::uint64_t> before(words.begin(), words.end());
   std::uint32_t growth = 0;

@@ -13,221 +13,10 @@
 namespace rill::grammar {
 namespace {
 
-std::uint32_t plus(std::uint64_t a, std::uint64_t b) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(a + b, kNever)); }
-std::uint32_t times(std::uint64_t a, std::uint64_t b) {
-  return a == 0 || b == 0 ? 0 : static_cast<std::uint32_t>(std::min<std::uint64_t>(a * b, kNever));
-}
-Symbol token_symbol(Token token) { return static_cast<Symbol>(256 + static_cast<std::uint32_t>(token)); }
 bool is_byte(Symbol symbol) { return static_cast<std::uint32_t>(symbol) < 256; }
 Token token_of(Symbol symbol) { return static_cast<Token>(static_cast<std::uint32_t>(symbol) - 256); }
 
 }  // namespace
-
-CompletionWeights::CompletionWeights(Automaton& automaton, const Tokenizer& tokenizer,
-                                     std::shared_ptr<const TokenTable> table)
-    : automaton_(automaton), tokenizer_(tokenizer), table_(std::move(table)) {
-  is_end_.resize(tokenizer.size());
-  for (const Token token : tokenizer.end_tokens()) is_end_[static_cast<std::size_t>(token)] = true;
-  first_nodes_.fill(static_cast<std::uint32_t>(table_->all.nodes.size() - 1));
-  for (const TokenTrie::Node& node : table_->all.nodes) {
-    if (&node == &table_->all.nodes.back() || node.depth > 0) continue;
-    first_nodes_[node.byte] = static_cast<std::uint32_t>(&node - table_->all.nodes.data());
-    const TokenTrie::Node& next = (&node)[1];
-    if (next.first_token > node.first_token) writable_[node.byte] = true;
-  }
-  automaton_.with_rules([this](Rules& rules) { weigh_rules(rules); });
-}
-
-std::optional<Token> CompletionWeights::token_for(const TokenLeaf& leaf) const {
-  if (!leaf.negated) return leaf.token;
-  const auto leaves = automaton_.token_leaves();
-  for (std::size_t i = 0; i < is_end_.size(); ++i) {
-    const auto token = static_cast<Token>(i);
-    const bool named = std::any_of(leaves.begin(), leaves.end(), [&](const TokenLeaf& other) { return other.token == token; });
-    if (!named && !is_end_[i]) return token;
-  }
-  return std::nullopt;
-}
-
-// Each round finds at least one rule's least weight.
-void CompletionWeights::weigh_rules(Rules& rules) {
-  rules_.assign(rules.rules.size(), kNever);
-  for (bool changed = true; changed;) {
-    changed = false;
-    is_known_.assign(rules.expressions.size(), false);
-    for (std::size_t i = rules_.size(); i-- > 0;) {  // callers mostly stand first
-      const std::uint32_t least = weigh(rules.expressions, rules.rules[i].body).least;
-      if (least == rules_[i]) continue;
-      rules_[i] = least;
-      changed = true;
-    }
-  }
-}
-
-// From the operands up, without recursion.
-Weight CompletionWeights::weigh(Expressions& expressions, Expr root) {
-  std::vector<Expr> todo{root};
-  while (!todo.empty()) {
-    const Expr expr = todo.back();
-    const std::size_t before = todo.size();
-    if (!known(expr)) {
-      const Kind kind = expressions.node(expr).kind;
-      if (kind != Kind::both && kind != Kind::complement) {
-        expressions.each_operand(expr, [&](Expr operand) {
-          if (!known(operand)) todo.push_back(operand);
-        });
-      }
-    }
-    if (todo.size() > before) continue;
-    todo.pop_back();
-    if (known(expr)) continue;
-    const Weight made = weigh_node(expressions, expr);
-    if (is_known_.size() <= index(expr)) is_known_.resize(expressions.size());
-    if (weights_.size() < is_known_.size()) weights_.resize(is_known_.size());
-    weights_[index(expr)] = made;
-    is_known_[index(expr)] = true;
-  }
-  return at(root);
-}
-
-Weight CompletionWeights::weigh_node(Expressions& e, Expr expr) {
-  const Expressions::Node n = e.node(expr);
-  switch (n.kind) {
-    case Kind::nothing: return {};
-    case Kind::epsilon: return {0, kNever};
-    case Kind::bytes: return pick(e.set(n)) < 256 ? Weight{1, 1} : Weight{};
-    case Kind::call: return {rules_[n.first], kNever};
-    case Kind::token: return token_for(e.token_leaves()[n.first]) ? Weight{1, 1} : Weight{};
-    case Kind::concat: {
-      const Weight a = at(e.first(expr)), b = at(e.second(expr));
-      const std::uint32_t direct = plus(a.direct, b.least);
-      return {plus(a.least, b.least), a.least == 0 ? std::min(direct, b.direct) : direct};
-    }
-    case Kind::either: {
-      Weight best;
-      for (const Expr operand : e.operands(n)) {
-        best = {std::min(best.least, at(operand).least), std::min(best.direct, at(operand).direct)};
-      }
-      return best;
-    }
-    case Kind::repeat: {
-      const Weight body = at(e.first(expr));
-      return {times(body.least, n.second), plus(body.direct, times(body.least, n.second == 0 ? 0 : n.second - 1))};
-    }
-    case Kind::members: {
-      const auto members = e.operands(n);
-      return weigh_members(members.subspan(1), n.third / 2, at(members[0]));
-    }
-    case Kind::both:
-    case Kind::complement: {
-      const auto& text = shortest(e, expr);
-      if (!text) return {};
-      const auto length = static_cast<std::uint32_t>(text->size());
-      return {length, length == 0 ? kNever : length};
-    }
-  }
-  return {};
-}
-
-Weight CompletionWeights::weigh_members(std::span<const Expr> members, std::size_t required,
-                                        Weight separator) const {
-  Weight best;
-  std::uint32_t all = times(separator.least, required == 0 ? 0 : required - 1);
-  for (std::size_t i = 0; i < required; ++i) all = plus(all, at(members[i]).least);
-  for (const Expr member : required == 0 ? members : members.first(required)) {
-    const Weight own = at(member);
-    if (own.least == kNever) continue;
-    const std::uint32_t others = required == 0 ? 0 : all - own.least;
-    best = {std::min(best.least, plus(own.least, others)), std::min(best.direct, plus(own.direct, others))};
-  }
-  return all == kNever ? Weight{} : best;
-}
-
-// The byte that a completion takes of `set`; 256 if no token writes any. Letters first: they make long tokens.
-std::uint32_t CompletionWeights::pick(const ByteSet& set) const {
-  for (const auto& [first, last] : {std::pair{'a', 'z'}, {'0', '9'}, {'A', 'Z'}, {' ', '~'}}) {
-    for (auto byte = static_cast<std::uint32_t>(first); byte <= static_cast<std::uint32_t>(last); ++byte) {
-      if (set.contains(byte) && writable_[byte]) return byte;
-    }
-  }
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    if (set.contains(byte) && writable_[byte]) return byte;
-  }
-  return 256;
-}
-
-// Searches the derivatives for one that holds the empty string, nearest first.
-const std::optional<std::string>& CompletionWeights::shortest(Expressions& expressions, Expr expr) {
-  const auto [found, is_new] = shortest_.try_emplace(expr);
-  if (!is_new) return found->second;
-  struct Reached {
-    Expr expr;
-    std::size_t from;
-    char byte;
-  };
-  std::vector<Reached> queue{{expr, 0, 0}};
-  std::unordered_map<Expr, bool> seen{{expr, true}};
-  for (std::size_t at = 0; at < queue.size() && queue.size() < kMaxSearch; ++at) {
-    if (expressions.nullable(queue[at].expr)) {
-      std::string text;
-      for (std::size_t i = at; i != 0; i = queue[i].from) text += queue[i].byte;
-      std::reverse(text.begin(), text.end());
-      return found->second = std::move(text);
-    }
-    std::array<bool, 256> tried{};
-    for (const auto first : {'a', '0', 'A', ' ', '\0'}) {
-      for (unsigned i = 0; i < 256; ++i) {
-        const unsigned byte = (static_cast<unsigned>(first) + i) % 256;
-        if (!writable_[byte] || std::exchange(tried[automaton_.class_of(static_cast<std::uint8_t>(byte))], true)) continue;
-        const Expr next = expressions.derivative(queue[at].expr, {Kind::bytes, byte});
-        if (next == Expr::nothing || !seen.emplace(next, true).second) continue;
-        queue.push_back({next, at, static_cast<char>(byte)});
-      }
-    }
-  }
-  return found->second;
-}
-
-// Follows where `direct` comes from.
-Symbol CompletionWeights::first_symbol(Expressions& e, Expr expr) {
-  for (;;) {
-    const Expressions::Node n = e.node(expr);
-    if (at(expr).direct >= kNever) return Symbol::none;
-    const auto best_of = [&](std::span<const Expr> operands, auto weight) {
-      return *std::min_element(operands.begin(), operands.end(), [&](Expr a, Expr b) { return weight(a) < weight(b); });
-    };
-    switch (n.kind) {
-      case Kind::bytes: return static_cast<Symbol>(pick(e.set(n)));
-      case Kind::token: return token_symbol(*token_for(e.token_leaves()[n.first]));
-      case Kind::concat: {
-        const Weight a = at(e.first(expr)), b = at(e.second(expr));
-        expr = a.least == 0 && b.direct <= plus(a.direct, b.least) ? e.second(expr) : e.first(expr);
-        break;
-      }
-      case Kind::either: expr = best_of(e.operands(n), [&](Expr x) { return at(x).direct; }); break;
-      case Kind::repeat: expr = e.first(expr); break;
-      case Kind::members: {
-        const auto members = e.operands(n).subspan(1);
-        const std::size_t required = n.third / 2;
-        expr = required == 0 ? best_of(members, [&](Expr x) { return at(x).direct; })
-                             : best_of(members.first(required), [&](Expr x) { return at(x).direct - at(x).least; });
-        break;
-      }
-      case Kind::both:
-      case Kind::complement: return static_cast<Symbol>(static_cast<std::uint8_t>(shortest(e, expr)->front()));
-      default: return Symbol::none;
-    }
-  }
-}
-
-CompletionWeights::Entry CompletionWeights::of(State state) {
-  return automaton_.with_rules([&](Rules& rules) {
-    const Expr expr = automaton_.expression(state);
-    Entry entry{weigh(rules.expressions, expr), Symbol::none};
-    entry.symbol = first_symbol(rules.expressions, expr);
-    return entry;
-  });
-}
 
 CompletionWeights::Entry Completion::entry(State state) {
   if (entries_.size() <= index(state)) entries_.resize(index(state) + 64);
@@ -237,41 +26,36 @@ CompletionWeights::Entry Completion::entry(State state) {
 }
 
 // Nodes lie above those that they stand on, but for cycles: relaxed until nothing changes.
-std::uint32_t Completion::below(const Parser& parser, StackNode node) {
+Completion::Cost Completion::below(const Parser& parser, StackNode node) {
   const Stacks& stacks = parser.stacks();
-  if (below_.size() < stacks.size()) below_.resize(stacks.size());
-  if (below_.empty()) return kNever;
-  below_[0] = 1;
-  if (below_[index(node)] != 0) return below_[index(node)] - 1;
+  if (below_.size() < stacks.size()) below_.resize(stacks.size(), kNotAsked);
+  below_[0] = 0;
+  if (below_[index(node)] != kNotAsked) return below_[index(node)];
   std::vector<StackNode> open{node};
-  below_[index(node)] = kNever + 1;
+  below_[index(node)] = kNoWay;
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (const Place& place : stacks.below(open[i])) {
-      if (below_[index(place.node)] != 0) continue;
-      below_[index(place.node)] = kNever + 1;
+      if (below_[index(place.node)] != kNotAsked) continue;
+      below_[index(place.node)] = kNoWay;
       open.push_back(place.node);
     }
   }
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = open.size(); i-- > 0;) {
-      std::uint32_t least = kNever;
-      for (const Place& place : stacks.below(open[i])) {
-        least = std::min(least, plus(entry(place.state).weight.least, below_[index(place.node)] - 1));
-      }
-      changed |= least + 1 != below_[index(open[i])];
-      below_[index(open[i])] = least + 1;
+      Cost least = kNoWay;
+      for (const Place& place : stacks.below(open[i])) least = std::min(least, cost(parser, place));
+      changed |= least != below_[index(open[i])];
+      below_[index(open[i])] = least;
     }
   }
-  return below_[index(node)] - 1;
+  return below_[index(node)];
 }
 
 std::uint32_t Completion::bytes(const Parser& parser, const Places& from) {
-  std::uint32_t least = from.complete ? 0 : kNever;
-  for (const Place& place : from.places) {
-    least = std::min(least, plus(entry(place.state).weight.least, below(parser, place.node)));
-  }
-  return least;
+  Cost least = from.complete ? 0 : kNoWay;
+  for (const Place& place : from.places) least = std::min(least, cost(parser, place));
+  return static_cast<std::uint32_t>(least >> 32);
 }
 
 // That of a shortest completion. It hangs on what may follow alone, not on how stack nodes are numbered.
@@ -279,28 +63,44 @@ Symbol Completion::best_symbol(const Parser& parser, std::span<const Place> from
   std::pair<std::uint32_t, Symbol> best{kNever, Symbol::none};
   for (const Place& place : from) {
     const auto of_state = entry(place.state);
-    best = std::min(best, {plus(of_state.weight.direct, below(parser, place.node)), of_state.symbol});
+    best = std::min(best, {plus(of_state.weight.direct, below(parser, place.node) >> 32), of_state.symbol});
   }
   return best.second;
 }
 
+const std::vector<Symbol>& Completion::lightest_text(State state) {
+  const auto known = texts_.find(state);
+  if (known != texts_.end()) return known->second;
+  if (text_symbols_ > kMaxText) texts_.clear(), text_symbols_ = 0;
+  std::vector<Symbol>& text = texts_[state];
+  weights_->append(state, text);
+  text_symbols_ += text.size();
+  return text;
+}
+
+void Completion::append_lightest(const Parser& parser, Place place) {
+  const auto lighter = [&](const Place& a, const Place& b) { return cost(parser, a) < cost(parser, b); };
+  for (;;) {
+    const auto& text = lightest_text(place.state);
+    chosen_.insert(chosen_.end(), text.begin(), text.end());
+    const auto below = parser.stacks().below(place.node);
+    if (below.empty()) return;  // the root
+    place = *std::min_element(below.begin(), below.end(), lighter);
+  }
+}
+
+// By the expressions alone: stepping through the text would make states that nobody else may ever need.
 bool Completion::choose(Parser& parser, const Places& from, std::string_view text) {
   chosen_.clear();
+  const std::uint32_t least = bytes(parser, from);
+  if (least > kMaxText) return false;
   if (parser.automaton().has_checks()) {
     return search(parser, from, text, kManyVisits, kFewTried) || search(parser, from, text, kFewVisits, kManyTried);
   }
-  Places now = from, next;
-  while (!now.complete) {
-    const Symbol symbol = best_symbol(parser, now.places);
-    if (symbol == Symbol::none) return false;
-    if (is_byte(symbol)) {
-      parser.step(now.places, static_cast<std::uint8_t>(symbol), {}, next);
-    } else {
-      parser.step_token(now.places, token_of(symbol), {}, next);
-    }
-    chosen_.push_back(symbol);
-    std::swap(now, next);
-  }
+  if (from.complete) return true;
+  std::tuple<Cost, Symbol, Place> best{kNoWay, Symbol::none, {}};
+  for (const Place& place : from.places) best = std::min(best, {cost(parser, place), entry(place.state).symbol, place});
+  append_lightest(parser, std::get<2>(best));
   return true;
 }
 

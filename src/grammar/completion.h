@@ -1,6 +1,7 @@
 // The completion of a text with the fewest bytes, and the fewest tokens that spell it: what a budget must leave room for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +25,19 @@ inline constexpr std::uint32_t kNever = 1u << 30;
 // A byte, or 256 + a token that stands in the grammar as itself.
 enum class Symbol : std::uint32_t { none = 0xFFFFFFFF };
 
+inline std::uint32_t plus(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(a + b, kNever));
+}
+
 // In bytes, a token of the grammar counting as one.
 struct Weight {
   std::uint32_t least = kNever;   // of all texts
   std::uint32_t direct = kNever;  // of those whose first symbol stands here, not in a rule that is called
+  std::uint32_t height = 0;       // of a lightest text: calls inside calls, the fewest that do
 };
+inline bool is_lighter(const Weight& a, const Weight& b) {
+  return a.least != b.least ? a.least < b.least : a.height < b.height;
+}
 
 // Of one grammar and vocabulary. Thread-safe: under the lock of the automaton.
 class CompletionWeights {
@@ -40,6 +49,8 @@ class CompletionWeights {
     Symbol symbol = Symbol::none;  // the first one of a `direct` text of least weight
   };
   Entry of(State state);
+  // Appends a lightest text of what the state's rule goes on with, the same at each call.
+  void append(State state, std::vector<Symbol>& text);
 
   const TokenTable& table() const { return *table_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -53,12 +64,16 @@ class CompletionWeights {
 
  private:
   static constexpr std::size_t kMaxSearch = 100'000;
+  static constexpr std::uint32_t kNotPicked = 0xFFFFFFFF;
 
   void weigh_rules(Rules& rules);
   Weight weigh(Expressions& expressions, Expr root);
   Weight weigh_node(Expressions& expressions, Expr expr);
   Weight weigh_members(std::span<const Expr> members, std::size_t required, Weight separator) const;
+  Expr lightest(std::span<const Expr> expressions) const;
+  void append_parts(Expressions& expressions, Expr expr, std::vector<Expr>& todo) const;
   Symbol first_symbol(Expressions& expressions, Expr expr);
+  std::uint32_t pick(const Expressions& expressions, const Expressions::Node& bytes);
   std::uint32_t pick(const ByteSet& set) const;
   const std::optional<std::string>& shortest(Expressions& expressions, Expr expr);
   bool known(Expr expr) const { return index(expr) < is_known_.size() && is_known_[index(expr)]; }
@@ -72,7 +87,8 @@ class CompletionWeights {
   std::array<bool, 256> writable_{};  // bytes that some token is alone
   std::vector<Weight> weights_;  // by expression
   std::vector<bool> is_known_;
-  std::vector<std::uint32_t> rules_;  // by rule
+  std::vector<Weight> rules_;  // by rule
+  std::vector<std::uint32_t> picked_;  // by set of bytes
   std::unordered_map<Expr, std::optional<std::string>> shortest_;  // of intersections and complements
 };
 
@@ -97,9 +113,20 @@ class Completion {
   static constexpr unsigned kManyVisits = 32, kFewVisits = 2;
   static constexpr std::size_t kFewTried = 2'000, kManyTried = 20'000;
   static constexpr std::size_t kMaxDepth = 1'000;
+  static constexpr std::uint32_t kMaxText = 1u << 22;  // symbols of a text that is written out, and of all that are kept
+
+  // Bytes in the upper half, then rules, so that what is lightest goes nowhere twice.
+  using Cost = std::uint64_t;
+  static constexpr Cost kNotAsked = ~Cost{0}, kNoWay = std::uint64_t{kNever} << 32;
 
   CompletionWeights::Entry entry(State state);
-  std::uint32_t below(const Parser& parser, StackNode node);
+  Cost below(const Parser& parser, StackNode node);
+  Cost cost(const Parser& parser, Place place) {
+    const Cost own = (Cost{entry(place.state).weight.least} << 32) + 1 + below(parser, place.node);
+    return std::min(own, kNoWay);
+  }
+  void append_lightest(const Parser& parser, Place place);
+  const std::vector<Symbol>& lightest_text(State state);
   Symbol best_symbol(const Parser& parser, std::span<const Place> from);
   bool choose(Parser& parser, const Places& from, std::string_view text);
   std::size_t checked_begin(const Parser& parser, const Places& at) const;
@@ -110,8 +137,10 @@ class Completion {
   std::shared_ptr<CompletionWeights> weights_;
   std::vector<Token> end_tokens_;
   std::vector<std::optional<CompletionWeights::Entry>> entries_;  // by state
-  std::vector<std::uint32_t> below_;                               // by stack node; 0: not asked yet, else + 1
+  std::vector<Cost> below_;                                        // by stack node; kNotAsked
   std::vector<Symbol> chosen_;
+  std::unordered_map<State, std::vector<Symbol>> texts_;  // what is appended, over and over; forgotten where it is too much
+  std::size_t text_symbols_ = 0;
 
   // How the text that was spelled last is cut, from its end: by how much of it is left.
   struct Cut {
