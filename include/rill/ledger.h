@@ -46,7 +46,7 @@ struct Ledger {
   };
   std::vector<Token> tokens;
   // Within first_sample and decode, for this answer:
-  Duration masking{};   // grammars and other masks: which tokens are allowed
+  Duration masking{};   // grammars and other masks, but for what was done of them during passes
   Duration head{};      // passes over the LM head that it took part in
   Duration sampling{};  // choosing tokens, other processors included
 

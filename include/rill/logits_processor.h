@@ -76,6 +76,9 @@ class RILL_EXPORT LogitsProcessor : public ChainStage {
   // Removes what must not be chosen from `allowed` and returns true, or returns false and leaves it alone. All
   // processors are asked before logits are computed and before any process(), wherever they stand in the chain.
   virtual bool allow(TokenSet& allowed);
+  // Does ahead what allow() would have to, where that takes time; allow() then says the same as without. Called by any
+  // thread while the tokens before are computed, and never during another call of the chain; what it throws is not heard.
+  virtual void prepare() {}
   // The tokens that come next whatever the logits say, for GenerateOptions::forced_tokens; each is taken if all processors
   // allow it. Asked again when they are accepted: it need not list all that follow.
   virtual Result<std::vector<Token>> forced();

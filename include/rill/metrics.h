@@ -33,7 +33,7 @@ struct Timings {
   Duration decode{};                 // forward passes of generated tokens
   Duration drafting{};               // guessing
   // Of all samples together:
-  Duration masking{};                // grammars and other masks: which tokens are allowed
+  Duration masking{};                // grammars and other masks, but for what was done of them during passes
   Duration head{};                   // the LM head
   Duration sampling{};               // the rest
   std::optional<Duration> ttft;      // from the call of generate() to the first sampled token; absent without one

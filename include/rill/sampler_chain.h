@@ -64,6 +64,10 @@ class RILL_EXPORT SamplerChain {
   Result<Token> sample(const LogitsSource& logits);
   Result<Sample> sample(const LogitsSource& logits, const LogprobOptions& report);
 
+  // What of the next sample() needs no logits: LogitsProcessor::prepare of every processor. Changes no answer. Generations
+  // and schedulers call it on a thread of the pool while the pass runs; a loop of one's own may do the same.
+  void prepare() noexcept;
+
   // History that penalties may count, not generated text. An error of a stage in this and in accept() is kept and
   // returned by status() and every sample() until reset().
   void observe(std::span<const Token> tokens);

@@ -121,6 +121,7 @@ void Workers::leave() noexcept {
     const std::chrono::nanoseconds stalled(stalled_.load(std::memory_order_relaxed));
     observed_->observe(Clock::now() - turn_begin_, stalled / static_cast<int>(width()));
   }
+  end_beside();
   holder_.store(std::thread::id(), std::memory_order_relaxed);
   serving_.fetch_add(1);
   if (waiting_turns_.load() > 0) wake(turn_);
@@ -148,6 +149,23 @@ std::size_t Workers::queued() const noexcept {
   const std::uint64_t serving = serving_.load();
   const std::uint64_t next = next_ticket_.load();
   return next > serving ? static_cast<std::size_t>(next - serving - 1) : 0;
+}
+
+void Workers::begin_beside(const BesideWork& beside) noexcept {
+  if (beside.tasks == 0 || width() == 1) return;
+  beside_.end = beside.tasks;
+  beside_.stride = 1;
+  beside_.function = beside.function;
+  unfinished_beside_.store(beside.tasks, std::memory_order_relaxed);
+  beside_.unclaimed.store(static_cast<std::int64_t>(beside.tasks));
+}
+
+void Workers::end_beside() noexcept {
+  const auto finished = [&] { return unfinished_beside_.load() == 0; };
+  if (finished()) return;
+  const std::int64_t unclaimed = beside_.unclaimed.exchange(0);
+  if (unclaimed > 0) unfinished_beside_.fetch_sub(static_cast<std::size_t>(unclaimed));
+  if (!finished()) wait_until(finished, finished_, waiting_runs_);
 }
 
 void Workers::run_in_turn(std::size_t tiles, TileFunction function) noexcept {
@@ -190,16 +208,23 @@ void Workers::count_stall(Clock::duration waited) noexcept {
 // Works until no tile is left to claim; returns how many it finished.
 std::size_t Workers::work(std::size_t thread) noexcept {
   std::size_t done = 0;
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    Share& share = shares_[(thread + i) % shares_.size()];
-    while (share.unclaimed.load(std::memory_order_relaxed) > 0) {
-      const std::int64_t left = share.unclaimed.fetch_sub(1, std::memory_order_acquire);
-      if (left <= 0) break;
-      share.function(share.end - static_cast<std::size_t>(left) * share.stride, thread);
-      ++done;
-    }
+  for (std::size_t i = 0; i < shares_.size(); ++i) done += take_all(shares_[(thread + i) % shares_.size()], thread);
+  return done;
+}
+
+std::size_t Workers::take_all(Share& share, std::size_t thread) noexcept {
+  std::size_t done = 0;
+  while (share.unclaimed.load(std::memory_order_relaxed) > 0) {
+    const std::int64_t left = share.unclaimed.fetch_sub(1, std::memory_order_acquire);
+    if (left <= 0) break;
+    share.function(share.end - static_cast<std::size_t>(left) * share.stride, thread);
+    ++done;
   }
   return done;
+}
+
+void Workers::count_down(std::atomic<std::size_t>& unfinished, std::size_t done) noexcept {
+  if (done > 0 && unfinished.fetch_sub(done) == done && waiting_runs_.load() > 0) wake(finished_);
 }
 
 void Workers::help(std::size_t thread) noexcept {
@@ -211,15 +236,17 @@ void Workers::help(std::size_t thread) noexcept {
       sleep_until([&] { return !parked() || stopping(); }, wider_, parked_helpers_);
       continue;
     }
-    const auto needed = [&] { return shares_[thread].unclaimed.load() > 0 || stopping(); };
+    const auto needed = [&] {
+      return shares_[thread].unclaimed.load() > 0 || beside_.unclaimed.load() > 0 || stopping();
+    };
     if (!spin_briefly(needed)) {
       const bool others_work = unfinished_.load() > 0;
       const std::uint64_t turn = serving_.load();
       const Clock::duration waited = wait_until(needed, work_, idle_helpers_);
       if (others_work && serving_.load() == turn) count_stall(waited);
     }
-    const std::size_t done = work(thread);
-    if (done > 0 && unfinished_.fetch_sub(done) == done && waiting_runs_.load() > 0) wake(finished_);
+    count_down(unfinished_beside_, take_all(beside_, thread));
+    count_down(unfinished_, work(thread));
   }
 }
 

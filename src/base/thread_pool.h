@@ -38,6 +38,14 @@ class TileFunction {
   void (*call_)(void*, std::size_t, std::size_t) noexcept = nullptr;
 };
 
+// Calls function(task, thread) that no run waits for: each at most once, by helpers, ahead of tiles; a run wakes those
+// that sleep. All have returned when the turn ends, and what nobody has begun by then is not called; so nothing is in a
+// turn of one thread, or inside another one.
+struct BesideWork {
+  std::size_t tasks = 0;
+  TileFunction function = {};
+};
+
 // Thread-safe. Nothing is allocated after start.
 class Workers {
  public:
@@ -63,8 +71,10 @@ class Workers {
   // decides how many threads they use while other programs want the cores.
   class Turn {
    public:
-    explicit Turn(Workers& workers, std::size_t rows = 0) noexcept
-        : workers_(workers), outermost_(workers.enter(rows)) {}
+    explicit Turn(Workers& workers, std::size_t rows = 0, const BesideWork& beside = {}) noexcept
+        : workers_(workers), outermost_(workers.enter(rows)) {
+      if (outermost_) workers_.begin_beside(beside);
+    }
     ~Turn() {
       if (outermost_) workers_.leave();
     }
@@ -93,6 +103,8 @@ class Workers {
   bool enter(std::size_t rows) noexcept;
   void leave() noexcept;
   void choose_width(std::size_t rows) noexcept;
+  void begin_beside(const BesideWork& beside) noexcept;
+  void end_beside() noexcept;
   void run_in_turn(std::size_t tiles, TileFunction function) noexcept;
   void deal(std::size_t tiles, TileFunction function) noexcept;
   std::size_t work(std::size_t thread) noexcept;
@@ -121,7 +133,12 @@ class Workers {
     std::size_t stride = 0;
     TileFunction function;
   };
+  static std::size_t take_all(Share& share, std::size_t thread) noexcept;
+  void count_down(std::atomic<std::size_t>& unfinished, std::size_t done) noexcept;
+
   std::vector<Share> shares_;
+  Share beside_;  // the same, for tasks of the turn
+  std::atomic<std::size_t> unfinished_beside_{0};
   alignas(kLine) std::atomic<std::size_t> unfinished_{0};  // tiles
 
   // The queue of turns.

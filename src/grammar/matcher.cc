@@ -122,6 +122,10 @@ class GrammarMask final : public LogitsProcessor {
     matcher_.value().allowed(allowed, budget()).value();  // a limit that is reached: the chain reports what is thrown
     return true;
   }
+  void prepare() override {
+    TokenSet unused;
+    (void)matcher_.value().allowed(unused, budget());
+  }
   Result<void> accept(Token token) override {
     RILL_TRY(matcher_.value().accept(token));
     accepted_.push_back(token);

@@ -41,6 +41,12 @@ void MatcherState::allowed(TokenSet& tokens, std::optional<std::size_t> budget) 
     tokens.clear();
     return;
   }
+  if (!words_hold_ || words_budget_ != budget) make_words(budget);
+  tokens.intersect(words_);
+}
+
+void MatcherState::make_words(std::optional<std::size_t> budget) {
+  words_hold_ = false;
   walk_.allowed(matcher_, *cache_, words_);
   if (budget) closing().restrict(matcher_, walk_, *budget, words_);
   for (const Token end : end_tokens_) {
@@ -48,17 +54,20 @@ void MatcherState::allowed(TokenSet& tokens, std::optional<std::size_t> budget) 
     std::uint64_t& word = words_[static_cast<std::size_t>(end) / 64];
     word = can_end() ? word | bit : names_token(end) ? word : word & ~bit;
   }
-  tokens.intersect(words_);
+  words_budget_ = budget;
+  words_hold_ = true;
 }
 
 bool MatcherState::accept(Token token) {
   if (!push(token)) return false;
+  words_hold_ = false;
   if (closing_) closing_->accepted(token);
   return true;
 }
 
 bool MatcherState::accept_bytes(std::string_view bytes) {
   if (ended_ || !matcher_.push(bytes)) return false;
+  words_hold_ = false;
   if (closing_) closing_->accepted(-1);
   return true;
 }
@@ -83,6 +92,7 @@ std::vector<Token> MatcherState::forced_tokens(std::span<const Token> before) {
 }
 
 void MatcherState::pop(std::size_t count) {
+  words_hold_ = false;
   if (closing_) closing_->popped(count);
   if (count > 0 && ended_) {
     ended_ = false;

@@ -34,6 +34,7 @@ class MatcherState {
   bool ended() const { return ended_; }
 
  private:
+  void make_words(std::optional<std::size_t> budget);
   bool names_token(Token token);
   bool push(Token token);
   Closing& closing();
@@ -45,7 +46,9 @@ class MatcherState {
   TextMatcher matcher_;
   MaskWalk walk_;
   std::optional<Closing> closing_;  // from when it is first asked
-  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> words_;  // the last mask
+  bool words_hold_ = false;           // here, for this budget
+  std::optional<std::size_t> words_budget_;
   bool ended_ = false;
 };
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/float_mode.h"
-#include "base/thread_pool.h"
 #include "kernels/math.h"
 #include "model/product_tiles.h"
 
@@ -93,23 +93,24 @@ void Forward::for_rows(std::size_t rows, std::size_t work_per_row, Body&& body) 
   });
 }
 
-Result<void> Forward::run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress) {
+Result<void> Forward::run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress,
+                          const BesideWork& beside) {
   std::size_t total = 0;
   for (const Segment& segment : segments) total += segment.tokens.size();
   const std::size_t rows = std::min(total, max_rows_);
   if (rows <= kOwnRows) {
     lay_out(scratch_.data(), std::min(kOwnRows, max_rows_));
-    return run_chunks(segments, total, stop, progress);
+    return run_chunks(segments, total, stop, progress, beside);
   }
   RILL_ASSIGN(Buffer borrowed, model_->scratch.take(scratch_bytes(rows)));
   lay_out(borrowed.data(), rows);
-  Result<void> result = run_chunks(segments, total, stop, progress);
+  Result<void> result = run_chunks(segments, total, stop, progress, beside);
   model_->scratch.give(std::move(borrowed));
   return result;
 }
 
 Result<void> Forward::run_chunks(std::span<const Segment> segments, std::size_t total, const StopToken& stop,
-                                 const Progress& progress) {
+                                 const Progress& progress, BesideWork beside) {
   const ScopedFloatMode float_mode;
   std::size_t done = 0;
   std::size_t segment_index = 0;
@@ -147,7 +148,7 @@ Result<void> Forward::run_chunks(std::span<const Segment> segments, std::size_t 
       }
     }
     const std::size_t rows = rows_;
-    RILL_TRY(run_chunk(stop));
+    RILL_TRY(run_chunk(stop, std::exchange(beside, {})));
     for (const Part& part : parts_) part.segment->cache->release_passed(part.first_position + part.rows);
     done += rows;
     if (progress) progress(done, total);
@@ -155,8 +156,9 @@ Result<void> Forward::run_chunks(std::span<const Segment> segments, std::size_t 
   return {};
 }
 
-Result<void> Forward::run_chunk(const StopToken& stop) {
-  const Workers::Turn turn(model_->pool->workers(), rows_);  // sessions alternate between chunks, not between products
+Result<void> Forward::run_chunk(const StopToken& stop, const BesideWork& beside) {
+  // Sessions alternate between chunks, not between products.
+  const Workers::Turn turn(model_->pool->workers(), rows_, beside);
   const Config& config = model_->config;
   embed_tokens();
   fill_rope_tables();

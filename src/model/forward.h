@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/thread_pool.h"
 #include "kv/sequence_cache.h"
 #include "model/kv_places.h"
 #include "model/loaded_model.h"
@@ -35,8 +36,10 @@ class Forward {
 
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
   // Writes keys and values into the caches' open transactions and hidden states to the segments. On error (non_finite with
-  // its layer, cancelled, no page) what was written is unspecified, and the caller aborts the transactions.
-  Result<void> run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress);
+  // its layer, cancelled, no page) what was written is unspecified, and the caller aborts the transactions. `beside` goes
+  // with the first chunk.
+  Result<void> run(std::span<const Segment> segments, const StopToken& stop, const Progress& progress,
+                   const BesideWork& beside = {});
 
  private:
   // Rows of one segment that are in the current chunk.
@@ -81,8 +84,8 @@ class Forward {
   static std::size_t cut(const Config& config, std::size_t threads, std::size_t rows, std::byte* memory, Forward* forward);
 
   Result<void> run_chunks(std::span<const Segment> segments, std::size_t total, const StopToken& stop,
-                          const Progress& progress);
-  Result<void> run_chunk(const StopToken& stop);
+                          const Progress& progress, BesideWork beside);
+  Result<void> run_chunk(const StopToken& stop, const BesideWork& beside);
   Result<void> run_layer(std::size_t layer_index, bool last);
   void embed_tokens();
   void fill_rope_tables();

@@ -61,6 +61,17 @@ Result<SamplerChain> SamplerChain::create(SamplerChainOptions options) {
   });
 }
 
+void SamplerChain::prepare() noexcept {
+  if (pending_) return;
+  const ScopedFloatMode mode;
+  for (Processor& processor : options_.processors) {
+    try {
+      processor->prepare();
+    } catch (...) {  // allow() meets it again, and is heard
+    }
+  }
+}
+
 // Asks every processor what it allows; returns how many tokens that leaves.
 Result<std::size_t> SamplerChain::ask_allowed(std::size_t vocabulary) {
   if (vocabulary == 0 || vocabulary > sampling::kMaxVocabulary) {

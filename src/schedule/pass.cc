@@ -135,9 +135,12 @@ Result<void> Engine::compute_together(std::span<Item> items) {
     }
     return unwanted > rows / 2;
   };
+  const auto prepare = [items](std::size_t i, std::size_t) noexcept { items[i].sequence->generation->prepare(); };
   const Duration before = now();
   if (!appends.empty()) {
-    RILL_TRY(guarded([&] { return SessionState::append(appends, forward_, StopToken(for_nobody), {}); }));
+    RILL_TRY(guarded([&] {
+      return SessionState::append(appends, forward_, StopToken(for_nobody), {}, {items.size(), prepare});
+    }));
   }
   const Duration took = now() - before;
   for (Item& item : items) {

@@ -471,6 +471,8 @@ Result<bool> GenerationState::grammar_ends() const {
 
 Result<void> GenerationState::prefill() {
   const Duration before = elapsed();
+  const auto prepare_beside = [this](std::size_t, std::size_t) noexcept { prepare(); };
+  const BesideWork beside{1, prepare_beside};
   if (options_.context_policy == ContextPolicy::drop_oldest) drop_oldest(session_->options().context_tokens - 1);
   const auto held = session_->tokens();
   SessionState::Reused reused{held.size()};
@@ -478,9 +480,10 @@ Result<void> GenerationState::prefill() {
   if (!begins && tokens_.size() > held.size() && std::equal(held.begin(), held.end(), tokens_.begin())) {
     const Keep keep;
     const SessionState::Append append{session_.get(), missing(), &keep};
-    RILL_TRY(SessionState::append({&append, 1}, options_.stop, options_.prefill_progress));
+    RILL_TRY(SessionState::append({&append, 1}, options_.stop, options_.prefill_progress, beside));
   } else {
-    RILL_ASSIGN(reused, session_->replace(tokens_, options_.cache_boundaries, options_.stop, options_.prefill_progress));
+    RILL_ASSIGN(reused, session_->replace(tokens_, options_.cache_boundaries, options_.stop, options_.prefill_progress,
+                                          beside));
   }
   count(reused);
   result_.timings.prefilled_tokens = session_->tokens().size() - reused.tokens;
@@ -492,10 +495,12 @@ Result<void> GenerationState::prefill() {
 Result<void> GenerationState::feed_last_tokens() {
   RILL_ASSIGN(const std::span<const Token> drafts, draft(Speculation::kMostDrafts));
   const Duration before = elapsed();
+  const auto prepare_beside = [this](std::size_t, std::size_t) noexcept { prepare(); };
+  const BesideWork beside{1, prepare_beside};
   if (drop_oldest(session_->options().context_tokens)) {
-    RILL_TRY(session_->replace(tokens_, {}, options_.stop, {}));
+    RILL_TRY(session_->replace(tokens_, {}, options_.stop, {}, beside));
   } else {
-    RILL_TRY(append(missing(), drafts));
+    RILL_TRY(append(missing(), drafts, beside));
   }
   ++result_.timings.decode_passes;
   result_.timings.decode += elapsed() - before;
@@ -513,16 +518,17 @@ Result<std::span<const Token>> GenerationState::draft(std::size_t most) {
   return drafts;
 }
 
-Result<void> GenerationState::append(std::span<const Token> tokens, std::span<const Token> drafts) {
+Result<void> GenerationState::append(std::span<const Token> tokens, std::span<const Token> drafts,
+                                     const BesideWork& beside) {
   const Keep keep;
   SessionState::Append append{session_.get(), tokens, &keep, drafts};
   if (!drafts.empty()) {
-    const auto done = guarded([&] { return SessionState::append({&append, 1}, options_.stop, {}); });
+    const auto done = guarded([&] { return SessionState::append({&append, 1}, options_.stop, {}, beside); });
     if (done) result_.timings.drafted_tokens += drafts.size();
     if (done || done.error().code == ErrorCode::cancelled) return done;
     append.drafts = {};  // what failed may be a guess, which the answer never comes to
   }
-  return SessionState::append({&append, 1}, options_.stop, {});
+  return SessionState::append({&append, 1}, options_.stop, {}, beside);
 }
 
 // Drops tokens behind the first keep_tokens until there are at most `most`; never the last. False: there was no need.

@@ -63,6 +63,9 @@ class GenerationState {
   bool advance();
   // Guesses what follows the only missing token, at most `most` tokens.
   Result<std::span<const Token>> draft(std::size_t most);
+  // What of the next sample() needs no logits; for a thread that has time while missing() are computed, and nothing else
+  // happens here.
+  void prepare() noexcept { chain_.prepare(); }
   // Whether a token comes next that needs no logits: take_forced() takes it, if the masks let it, before more is computed.
   bool forces() const;
   std::optional<Chunk> take_forced();
@@ -107,7 +110,7 @@ class GenerationState {
   Result<void> prefill();
   void count(const SessionState::Reused& reused);
   Result<void> feed_last_tokens();
-  Result<void> append(std::span<const Token> tokens, std::span<const Token> drafts);
+  Result<void> append(std::span<const Token> tokens, std::span<const Token> drafts, const BesideWork& beside);
   Result<void> choose(const LogitsSource& logits, Chunk& chunk);
   Result<void> sample_from(const LogitsSource& logits, Chunk& chunk);
   Result<bool> choose_forced(Chunk& chunk);

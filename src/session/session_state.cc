@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "kv/prefix_tree.h"
@@ -195,13 +196,13 @@ Result<void> SessionState::kept_logits(std::size_t index, std::span<float> out) 
 }
 
 Result<void> SessionState::append(std::span<const Append> appends, const StopToken& stop,
-                                  const model::Forward::Progress& progress) {
+                                  const model::Forward::Progress& progress, const BesideWork& beside) {
   RILL_ASSIGN(model::Forward * forward, appends.front().state->forward());
-  return append(appends, *forward, stop, progress);
+  return append(appends, *forward, stop, progress, beside);
 }
 
 Result<void> SessionState::append(std::span<const Append> appends, model::Forward& forward, const StopToken& stop,
-                                  const model::Forward::Progress& progress) {
+                                  const model::Forward::Progress& progress, const BesideWork& beside) {
   const std::size_t n = appends.front().state->loaded().config.embedding_length;
   std::vector<std::vector<Token>> tokens, drafts;  // copies: the caller's may lie in a session that is about to grow
   std::vector<model::Segment> segments;
@@ -231,7 +232,7 @@ Result<void> SessionState::append(std::span<const Append> appends, model::Forwar
 
   for (const Append& item : appends) item.state->forget_drafts();
   // Whatever happens in between, the transactions end.
-  const auto ran = guarded([&] { return forward.run(segments, stop, progress); });
+  const auto ran = guarded([&] { return forward.run(segments, stop, progress, beside); });
   if (!ran) {
     for (const Append& item : appends) item.state->cache_.abort();
     return ran.error();
@@ -306,7 +307,8 @@ Result<void> SessionState::truncate(std::size_t length, bool refill) {
 }
 
 Result<SessionState::Reused> SessionState::replace(std::vector<Token> tokens, std::span<const std::size_t> boundaries,
-                                                   const StopToken& stop, const model::Forward::Progress& progress) {
+                                                   const StopToken& stop, const model::Forward::Progress& progress,
+                                                   BesideWork beside) {
   RILL_TRY(check_tokens(tokens));
   if (tokens.size() > options_.context_tokens) {
     return make_error(ErrorCode::context_full, "{} tokens do not fit a window of {}", tokens.size(),
@@ -340,7 +342,7 @@ Result<SessionState::Reused> SessionState::replace(std::vector<Token> tokens, st
     const auto report = [&](std::size_t done, std::size_t) {
       if (progress) progress(begin - reused.tokens + done, all.size() - reused.tokens);
     };
-    return work->run({&segment, 1}, stop, report);
+    return work->run({&segment, 1}, stop, report, std::exchange(beside, {}));
   };
   for (const std::size_t boundary : boundaries) {
     if (!caches() || boundary <= begin || boundary >= all.size()) continue;

@@ -46,10 +46,10 @@ class SessionState {
   };
   // All or nothing over all of them, which are of one model. `forward` of the first does the work.
   static Result<void> append(std::span<const Append> appends, const StopToken& stop,
-                             const model::Forward::Progress& progress);
+                             const model::Forward::Progress& progress, const BesideWork& beside = {});
   // The same with the caller's scratch memory.
   static Result<void> append(std::span<const Append> appends, model::Forward& forward, const StopToken& stop,
-                             const model::Forward::Progress& progress);
+                             const model::Forward::Progress& progress, const BesideWork& beside = {});
   // Takes the pages of an append of `count` tokens, which then cannot fail for want of them; or gives them back where
   // it does not come to that. resource_exhausted: none was taken.
   Result<void> take_pages(std::size_t count);
@@ -98,7 +98,7 @@ class SessionState {
   // Makes the session hold `tokens`, computing only what follows the longest common prefix that it or its prefix cache
   // has, the last token in any case. Leaves what it holds at each of the ascending `boundaries` to the prefix cache.
   Result<Reused> replace(std::vector<Token> tokens, std::span<const std::size_t> boundaries, const StopToken& stop,
-                         const model::Forward::Progress& progress);
+                         const model::Forward::Progress& progress, BesideWork beside = {});
 
   // With a prefix cache and a domain:
   bool caches() const { return options_.prefix_cache != nullptr && !options_.domain.empty(); }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -92,6 +93,76 @@ TEST(ThreadPoolTest, TilesAreSharedWhileOneIsSlow) {
     }
   });
   EXPECT_EQ(others, 8);
+}
+
+// The caller is in tile 0 until they are done, and a helper that is free takes them first.
+TEST(ThreadPoolTest, BesideWorkIsDoneByHelpersAheadOfTiles) {
+  const auto pool = make_pool(2);
+  std::atomic<std::size_t> done = 0, early_tiles = 0;
+  std::vector<std::size_t> threads(3, 0);
+  const auto task = [&](std::size_t i, std::size_t thread) noexcept {
+    threads[i] = thread;
+    ++done;
+  };
+  Workers::Turn turn(pool->workers(), 1, {threads.size(), task});
+  turn.run(20, [&](std::size_t tile, std::size_t thread) noexcept {
+    if (thread == 1 && done < threads.size()) ++early_tiles;
+    while (tile == 0 && done < threads.size()) std::this_thread::yield();
+  });
+  EXPECT_EQ(threads, std::vector<std::size_t>(3, 1));
+  EXPECT_EQ(early_tiles, 0u);
+}
+
+TEST(ThreadPoolTest, ATurnEndsWhenWhatWasBegunBesideHasEnded) {
+  const auto pool = make_pool(2, 0us);
+  std::atomic<int> begun = 0;
+  std::atomic<bool> leaving = false, ended = false;
+  const auto task = [&](std::size_t, std::size_t) noexcept {
+    ++begun;
+    while (!leaving) std::this_thread::yield();
+    std::this_thread::sleep_for(2ms);
+    ended = true;
+  };
+  {
+    Workers::Turn turn(pool->workers(), 1, {1, task});
+    turn.run(9, [&](std::size_t, std::size_t) noexcept {
+      while (begun == 0) std::this_thread::yield();
+    });
+    leaving = true;
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(begun, 1);
+}
+
+TEST(ThreadPoolTest, NothingIsDoneBesideWithOneThreadOrInsideATurn) {
+  std::atomic<int> calls = 0;
+  const auto task = [&](std::size_t, std::size_t) noexcept { ++calls; };
+  const auto alone = make_pool(1), limited = make_pool(2), other = make_pool(2);
+  limited->set_thread_limit(1).value();
+  for (const auto& pool : {alone, limited}) {
+    Workers::Turn turn(pool->workers(), 1, {4, task});
+    turn.run(9, [](std::size_t, std::size_t) noexcept {});
+  }
+  const Workers::Turn outer(other->workers());
+  Workers::Turn(other->workers(), 1, {4, task}).run(9, [](std::size_t, std::size_t) noexcept {});
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(ThreadPoolTest, ThousandsOfTurnsWithBesideWork) {
+  for (const auto spin : {0us, 50us}) {
+    const auto pool = make_pool(3, spin);
+    for (int i = 0; i < 2000; ++i) {
+      std::vector<int> count(5, 0), tiles(4, 0);
+      const auto task = [&](std::size_t one, std::size_t) noexcept { ++count[one]; };
+      {
+        Workers::Turn turn(pool->workers(), 1, {count.size(), task});
+        turn.run(tiles.size(), [&](std::size_t tile, std::size_t) noexcept { ++tiles[tile]; });
+      }
+      EXPECT_EQ(tiles, std::vector<int>(4, 1));
+      EXPECT_LE(*std::max_element(count.begin(), count.end()), 1);
+      EXPECT_TRUE(std::is_sorted(count.rbegin(), count.rend()));  // begun in their order
+    }
+  }
 }
 
 TEST(ThreadPoolTest, LimitHoldsFromTheNextTurn) {

@@ -131,6 +131,9 @@ TEST(Closing, MaskEqualsWhatCanBeFinished) {
       TokenSet set(tokenizer.size()), any(tokenizer.size());
       matcher.allowed(set, total - used).value();
       matcher.allowed(any).value();
+      TokenSet again(tokenizer.size());
+      matcher.allowed(again, total - used).value();
+      EXPECT_TRUE(std::ranges::equal(again.words(), set.words()));
       any.for_each([&](Token token) {
         auto copy = matcher;
         ASSERT_TRUE(copy.accept(token));
@@ -142,6 +145,43 @@ TEST(Closing, MaskEqualsWhatCanBeFinished) {
       ASSERT_FALSE(tokens.empty());
       matcher.accept(tokens[random() % tokens.size()]).value();
     }
+  }
+}
+
+// What is made ahead is the mask of that place, wherever the chain goes from there.
+TEST(Closing, PreparedMasksAreTheSame) {
+  const Tokenizer tokenizer = vocabulary();
+  std::mt19937 random(3);
+  const std::vector<float> logits(tokenizer.size(), 0.0f);
+  const auto words = [](const SamplerChain& chain) {
+    const auto all = chain.allowed().words();
+    return std::vector<std::uint64_t>(all.begin(), all.end());
+  };
+  for (const Grammar& grammar : grammars()) {
+    const std::size_t shortest = GrammarMatcher::create(grammar, tokenizer).value().shortest_tokens().value();
+    const auto make = [&](const Grammar& of) {
+      return SamplerChain::create({.processors = {grammar_mask(of, tokenizer, {.max_tokens = shortest + 9})},
+                                   .sampler = categorical()})
+          .value();
+    };
+    SamplerChain plain = make(grammar), prepared = make(grammar);
+    for (std::size_t position = 0; position < shortest + 9; ++position) {
+      for (auto i = random() % 3; i > 0; --i) prepared.prepare();
+      if (random() % 3 == 0) prepared = prepared.clone();
+      const Token token = plain.sample(DenseLogits(logits, position)).value();
+      ASSERT_EQ(prepared.sample(DenseLogits(logits, position)).value(), token) << position;
+      ASSERT_EQ(words(prepared), words(plain)) << position;
+      if (tokenizer.is_end(token)) break;
+      for (SamplerChain* chain : {&plain, &prepared}) {
+        chain->accept(token);
+        if (position % 4 == 1) {
+          if (chain == &prepared) chain->prepare();
+          chain->rollback(1).value();
+          chain->accept(token);
+        }
+      }
+    }
+    EXPECT_TRUE(plain.status() && prepared.status());
   }
 }
 
