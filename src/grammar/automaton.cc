@@ -1,11 +1,16 @@
 #include "grammar/automaton.h"
 
 #include <algorithm>
-#include <deque>
+#include <unordered_set>
 
 #include "base/error.h"
 
 namespace rill::grammar {
+namespace {
+
+constexpr std::size_t kMostInside = 64;  // states inside a character: more are not those of plain text
+
+}  // namespace
 
 Automaton::Automaton(Rules rules, std::size_t max_states)
     : rules_(std::move(rules)), max_states_(std::min(max_states, kChunk * kMaxChunks)) {
@@ -18,6 +23,7 @@ Automaton::Automaton(Rules rules, std::size_t max_states)
     start_.push_back(state_of(rule.body));
     has_checks_ |= rule.check != nullptr;
   }
+  original_ = rules_.expressions.size();
 }
 
 Automaton::~Automaton() {
@@ -95,7 +101,8 @@ State Automaton::state_of(Expr expr) {
   state.calls = calls;
   state.tokens = tokens;
   state.accepts = expressions.nullable(expr);
-  state.reads_bytes = expressions.begins_with_byte(expr);
+  state.reads_bytes = !expressions.first_bytes(expr).empty();
+  state.counted = expressions.counted(expr);
   state.plain = !state.accepts && calls + tokens == 0;
   by_expr_[index(expr)] = static_cast<State>(count_.fetch_add(1, std::memory_order_relaxed));
   return by_expr_[index(expr)];
@@ -119,13 +126,58 @@ State Automaton::make_after(Move& move) {
 }
 
 State Automaton::clamped(State state, std::uint32_t most) {
+  if (!info(state).counted) return state;
   const std::lock_guard lock(mutex_);
   const std::uint64_t key = std::uint64_t{most} << 32 | static_cast<std::uint32_t>(state);
   const auto found = clamped_.find(key);
   if (found != clamped_.end()) return found->second;
-  const State made = state_of(rules_.expressions.clamp_counts(info(state).expr, most));
+  const State made = state_of(rules_.expressions.clamp_counts(info(state).expr, most, original_));
   clamped_.emplace(key, made);
   return made;
+}
+
+TextRoom Automaton::room(State state) {
+  Info& of = info(state);
+  if (of.room_known.load(std::memory_order_acquire)) return of.room.load(std::memory_order_relaxed);
+  TextRoom room;
+  // Where it counts, a text that is shorter than the count does not notice.
+  const auto uncounted = of.counted ? without_first_count(state) : std::nullopt;
+  for (const TextKind kind : kTextKinds) {
+    if (!loops(uncounted ? uncounted->second : state, kind)) continue;
+    std::uint8_t number = kAnyLength;
+    while (uncounted && number > 0 && (number == kAnyLength || longest_of_class(number) > uncounted->first)) --number;
+    room.set(kind, number);
+  }
+  of.room.store(room, std::memory_order_relaxed);
+  of.room_known.store(true, std::memory_order_release);
+  return room;
+}
+
+std::optional<std::pair<std::uint32_t, State>> Automaton::without_first_count(State state) {
+  const std::lock_guard lock(mutex_);
+  const auto found = rules_.expressions.without_first_count(info(state).expr);
+  if (!found) return std::nullopt;
+  return std::pair{found->first, state_of(found->second)};
+}
+
+// Whether every character of the kind leads back to the state.
+bool Automaton::loops(State state, TextKind kind) {
+  std::vector<std::pair<State, std::uint8_t>> inside{{state, kBoundary}};  // a character
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    const auto [from, text] = inside[i];
+    for (unsigned value = 0; value < 256; ++value) {
+      const auto byte = static_cast<std::uint8_t>(value);
+      const std::uint8_t text_after = next_of_text(kind, text, byte);
+      if (text_after == 0) continue;
+      const State to = next(from, byte);
+      if (to == State::dead || (text_after == kBoundary && to != state)) return false;
+      const std::pair after{to, text_after};
+      if (text_after == kBoundary || std::find(inside.begin(), inside.end(), after) != inside.end()) continue;
+      if (inside.size() == kMostInside) return false;
+      inside.push_back(after);
+    }
+  }
+  return true;
 }
 
 // Intersections and complements may match nothing without showing it; no state may be a dead end.
@@ -168,30 +220,35 @@ Expr Automaton::without_dead_ends(Expr expr) {
 bool Automaton::has_match(Expr expr) {
   if (const auto known = matches_.find(expr); known != matches_.end()) return known->second;
   Expressions& expressions = rules_.expressions;
-  std::vector<std::pair<Expr, std::size_t>> queue{{expr, 0}};  // with the place it was reached from
-  std::unordered_map<Expr, bool> seen{{expr, true}};
-  for (std::size_t at = 0; at < queue.size(); ++at) {
-    const Expr current = queue[at].first;
-    const auto known = matches_.find(current);
-    const bool open = !expressions.node(current).boolean && current != Expr::nothing;
-    if (expressions.nullable(current) || open || (known != matches_.end() && known->second)) {
-      for (std::size_t i = at;; i = queue[i].second) {
-        matches_[queue[i].first] = true;
-        if (i == 0) return true;
-      }
-    }
-    if (current == Expr::nothing || known != matches_.end()) continue;
+  std::vector<std::pair<Expr, std::size_t>> queue;  // with the place it was reached from
+  std::unordered_set<Expr> seen;
+  // Whether `next` matches something, as is seen at once; it is queued if not.
+  const auto matches = [&](Expr next, std::size_t from) {
+    if (next == Expr::nothing || !seen.insert(next).second) return false;
+    const auto known = matches_.find(next);
+    if (known != matches_.end() && !known->second) return false;
+    queue.emplace_back(next, from);
+    return known != matches_.end() || expressions.nullable(next) || !expressions.node(next).boolean;
+  };
+  bool found = matches(expr, 0);
+  for (std::size_t at = 0; !found && at < queue.size(); ++at) {
     if (queue.size() > max_states_) {
       throw ErrorException(make_error(ErrorCode::limit_exceeded, "the grammar needs more than max_states = {} states",
                                       max_states_));
     }
     for (const std::uint8_t byte : class_bytes_) {
-      const Expr next = expressions.derivative(current, {Kind::bytes, byte});
-      if (seen.emplace(next, true).second) queue.emplace_back(next, at);
+      found = matches(expressions.derivative(queue[at].first, {Kind::bytes, byte}), at);
+      if (found) break;
     }
   }
-  for (const auto& [tried, place] : queue) matches_[tried] = false;
-  return false;
+  if (!found) {
+    for (const auto& [tried, from] : queue) matches_[tried] = false;
+    return false;
+  }
+  for (std::size_t i = queue.size() - 1;; i = queue[i].second) {
+    matches_[queue[i].first] = true;
+    if (i == 0) return true;
+  }
 }
 
 }  // namespace rill::grammar

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "grammar/rules.h"
+#include "grammar/text_kind.h"
 
 namespace rill::grammar {
 
@@ -62,6 +64,9 @@ class Automaton {
     return known == State::unknown ? make_after(move) : known;
   }
 
+  // Which texts may follow without leaving the rule.
+  TextRoom room(State state);
+
   // A state with the same continuations of up to `most` - 1 bytes, and fewer like it: counters are cut to `most`.
   State clamped(State state, std::uint32_t most);
 
@@ -82,7 +87,9 @@ class Automaton {
   struct Info {
     std::atomic<State>* next = nullptr;  // by class of byte
     Expr expr = Expr::nothing;
-    bool accepts = false, reads_bytes = false, plain = false;
+    bool accepts = false, reads_bytes = false, plain = false, counted = false;
+    std::atomic<bool> room_known = false;
+    std::atomic<TextRoom> room{};
     std::unique_ptr<Move[]> moves;  // the calls, then the tokens
     std::size_t calls = 0, tokens = 0;
   };
@@ -97,6 +104,8 @@ class Automaton {
     return chunks_[index(state) / kChunk].load(std::memory_order_acquire)->info[index(state) % kChunk];
   }
   void find_classes();
+  bool loops(State state, TextKind kind);
+  std::optional<std::pair<std::uint32_t, State>> without_first_count(State state);
   State make_next(State state, std::uint8_t byte);
   State make_after(Move& move);
   State state_of(Expr expr);  // the lock is held from here on
@@ -107,6 +116,7 @@ class Automaton {
 
   Rules rules_;
   std::size_t max_states_;
+  std::size_t original_ = 0;  // expressions, before texts were read
   std::vector<State> start_;
   bool has_checks_ = false;
   std::array<std::uint8_t, 256> classes_{};

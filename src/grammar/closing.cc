@@ -6,7 +6,7 @@ namespace rill::grammar {
 
 Closing::Closing(std::shared_ptr<CompletionWeights> weights, std::span<const Token> end_tokens)
     : completion_(std::move(weights), end_tokens), end_tokens_(end_tokens.begin(), end_tokens.end()) {
-  const auto& texts = completion_.weights().table().all.tokens;
+  const auto& texts = completion_.weights().table().trie.tokens;
   text_ends_ = std::any_of(texts.begin(), texts.end(), [&](Token token) {
     return std::binary_search(end_tokens_.begin(), end_tokens_.end(), token);
   });

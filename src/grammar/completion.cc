@@ -204,7 +204,7 @@ bool Completion::search(Parser& parser, const Places& from, std::string_view tex
 }
 
 std::optional<Token> Completion::token_at(std::uint32_t node) const {
-  const TokenTrie& trie = weights_->table().all;
+  const TokenTrie& trie = weights_->table().trie;
   for (std::uint32_t t = trie.nodes[node].first_token; t < trie.nodes[node + 1].first_token; ++t) {
     if (!std::binary_search(end_tokens_.begin(), end_tokens_.end(), trie.tokens[t])) return trie.tokens[t];
   }
@@ -214,7 +214,7 @@ std::optional<Token> Completion::token_at(std::uint32_t node) const {
 // Cuts each run of bytes into the fewest tokens, from its end: so a rest never takes more than what it is the rest of, and
 // what two texts end with in common is cut once.
 std::optional<std::vector<Token>> Completion::spell() {
-  const TokenTrie& trie = weights_->table().all;
+  const TokenTrie& trie = weights_->table().trie;
   const std::size_t length = chosen_.size();
   std::size_t known = 0;
   while (known < std::min(length, spelled_.size()) && spelled_[known] == chosen_[length - 1 - known]) ++known;

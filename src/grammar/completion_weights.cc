@@ -21,10 +21,10 @@ CompletionWeights::CompletionWeights(Automaton& automaton, const Tokenizer& toke
     : automaton_(automaton), tokenizer_(tokenizer), table_(std::move(table)) {
   is_end_.resize(tokenizer.size());
   for (const Token token : tokenizer.end_tokens()) is_end_[static_cast<std::size_t>(token)] = true;
-  first_nodes_.fill(static_cast<std::uint32_t>(table_->all.nodes.size() - 1));
-  for (const TokenTrie::Node& node : table_->all.nodes) {
-    if (&node == &table_->all.nodes.back() || node.depth > 0) continue;
-    first_nodes_[node.byte] = static_cast<std::uint32_t>(&node - table_->all.nodes.data());
+  first_nodes_.fill(static_cast<std::uint32_t>(table_->trie.nodes.size() - 1));
+  for (const TokenTrie::Node& node : table_->trie.nodes) {
+    if (&node == &table_->trie.nodes.back() || node.depth > 0) continue;
+    first_nodes_[node.byte] = static_cast<std::uint32_t>(&node - table_->trie.nodes.data());
     const TokenTrie::Node& next = (&node)[1];
     if (next.first_token > node.first_token) writable_[node.byte] = true;
   }

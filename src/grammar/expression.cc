@@ -53,6 +53,42 @@ void Expressions::grow_table() {
   }
 }
 
+ByteSet Expressions::first_bytes_of(const Node& node) const {
+  switch (node.kind) {
+    case Kind::bytes: return set(node);
+    case Kind::concat: {
+      const auto head = static_cast<Expr>(node.first), rest = static_cast<Expr>(node.second);
+      return nullable(head) ? first_bytes(head) | first_bytes(rest) : first_bytes(head);
+    }
+    case Kind::repeat: return first_bytes(static_cast<Expr>(node.first));
+    case Kind::complement: return ByteSet::all();
+    case Kind::either:
+    case Kind::members: {
+      ByteSet all;
+      for (const Expr operand : operands(node).subspan(node.kind == Kind::members ? 1 : 0)) all = all | first_bytes(operand);
+      return all;
+    }
+    case Kind::both: {
+      ByteSet all = ByteSet::all();
+      for (const Expr operand : operands(node)) all = all & first_bytes(operand);
+      return all;
+    }
+    default: return {};
+  }
+}
+
+bool Expressions::is_counted(const Node& node) const {
+  const auto counted = [this](Expr expr) { return this->counted(expr); };
+  switch (node.kind) {
+    case Kind::repeat:
+      return node.second > 1 || node.third != kUnbounded || counted(static_cast<Expr>(node.first));
+    case Kind::concat: return counted(static_cast<Expr>(node.first)) || counted(static_cast<Expr>(node.second));
+    case Kind::either:
+    case Kind::members: return std::ranges::any_of(operands(node), counted);
+    default: return false;
+  }
+}
+
 Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
   std::size_t slot = hash(node, operands) & (table_.size() - 1);
   for (; table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
@@ -71,7 +107,9 @@ Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
     added.first = static_cast<std::uint32_t>(operands_.size());
     operands_.insert(operands_.end(), operands.begin(), operands.end());
   }
+  added.counted = is_counted(added);
   nodes_.push_back(added);
+  first_bytes_.push_back(first_bytes_of(added));
   table_[slot] = static_cast<std::uint32_t>(nodes_.size());
   if (nodes_.size() * 2 > table_.size()) grow_table();
   return static_cast<Expr>(nodes_.size() - 1);
@@ -350,24 +388,31 @@ Expr Expressions::after_member(const Node& n, std::size_t taken) {
 }
 
 Expr Expressions::derivative(Expr root, Letter letter) {
+  // Of what cannot begin like that nothing is left, and it is not looked at.
+  const auto begins = [&](Expr expr) { return letter.kind != Kind::bytes || first_bytes(expr).contains(letter.value); };
+  const auto rest_of = [&](Expr expr) { return begins(expr) ? done(expr) : Expr::nothing; };
+  if (!begins(root)) return Expr::nothing;
   return fold(
       root,
-      [this](Expr expr, auto need) {
+      [&](Expr expr, auto need) {
         const Node& n = node(expr);
+        const auto need_if_begins = [&](Expr operand) {
+          if (begins(operand)) need(operand);
+        };
         switch (n.kind) {
           case Kind::concat:
-            need(first(expr));
-            if (nullable(first(expr))) need(second(expr));
+            need_if_begins(first(expr));
+            if (nullable(first(expr))) need_if_begins(second(expr));
             break;
           case Kind::either:
           case Kind::both:
-            for (const Expr operand : operands(n)) need(operand);
+            for (const Expr operand : operands(n)) need_if_begins(operand);
             break;
           case Kind::members:
-            for (const Expr operand : operands(n).subspan(1)) need(operand);
+            for (const Expr operand : operands(n).subspan(1)) need_if_begins(operand);
             break;
           case Kind::complement:
-          case Kind::repeat: need(first(expr)); break;
+          case Kind::repeat: need_if_begins(first(expr)); break;
           default: break;
         }
       },
@@ -380,28 +425,33 @@ Expr Expressions::derivative(Expr root, Letter letter) {
           case Kind::token:
             return letter.kind == n.kind && letter.value == n.first ? Expr::epsilon : Expr::nothing;
           case Kind::concat: {
-            const Expr head = concat(done(first(expr)), second(expr));
-            return nullable(first(expr)) ? either(head, done(second(expr))) : head;
+            const Expr head = concat(rest_of(first(expr)), second(expr));
+            return nullable(first(expr)) ? either(head, rest_of(second(expr))) : head;
           }
-          case Kind::either:
+          case Kind::either: {
+            std::vector<Expr> parts;
+            for (const Expr operand : operands(n)) {
+              if (const Expr rest = rest_of(operand); rest != Expr::nothing) parts.push_back(rest);
+            }
+            return parts.size() == 1 ? parts[0] : either(parts);
+          }
           case Kind::both: {
             std::vector<Expr> parts;
-            parts.reserve(n.second);
-            for (const Expr operand : operands(n)) parts.push_back(done(operand));
-            return n.kind == Kind::either ? either(parts) : both(parts);
+            for (const Expr operand : operands(n)) parts.push_back(rest_of(operand));
+            return both(parts);
           }
           case Kind::members: {
             std::vector<Expr> parts;
             for (std::size_t i = 1; i < n.second; ++i) {
-              const Expr rest = done(operands(n)[i]);
+              const Expr rest = rest_of(operands(n)[i]);
               if (rest != Expr::nothing) parts.push_back(concat(rest, after_member(n, i)));
             }
             return either(parts);
           }
-          case Kind::complement: return letter.kind == Kind::bytes ? complement(done(first(expr))) : Expr::nothing;
+          case Kind::complement: return letter.kind == Kind::bytes ? complement(rest_of(first(expr))) : Expr::nothing;
           case Kind::repeat: {
             const std::uint32_t most = n.third == kUnbounded ? kUnbounded : n.third - 1;
-            const Expr one = done(first(expr));
+            const Expr one = rest_of(first(expr));
             if (one == Expr::nothing) return one;
             return concat(one, repeat(first(expr), n.second == 0 ? 0 : n.second - 1, most));
           }
@@ -442,14 +492,6 @@ std::vector<Letter> Expressions::front(Expr expr) {
   return letters;
 }
 
-bool Expressions::begins_with_byte(Expr expr) {
-  bool found = false;
-  visit_front(expr, [&](const Node& n) {
-    found |= n.kind == Kind::bytes || n.kind == Kind::both || n.kind == Kind::complement;
-  });
-  return found;
-}
-
 Expr Expressions::rebuilt(Expr expr, Expressions& target) const {
   const Node n = node(expr);
   switch (n.kind) {
@@ -477,12 +519,21 @@ Expr Expressions::rebuilt(Expr expr, Expressions& target) const {
   }
 }
 
-Expr Expressions::clamp_counts(Expr root, std::uint32_t most) {
-  return rebuild_outer(root, [&](Expr expr) {
+Expr Expressions::clamp_counts(Expr root, std::uint32_t most, std::size_t original) {
+  const auto changes = [&](Expr expr) { return counted(expr) && index(expr) >= original; };
+  return rebuild_outer(root, changes, [&](Expr expr) {
     const Node n = node(expr);
-    if (n.kind != Kind::repeat) return expr;
+    if (n.kind != Kind::repeat || !changes(expr)) return expr;
     return repeat(first(expr), std::min(n.second, most), n.third > most ? kUnbounded : n.third);
   });
+}
+
+std::optional<std::pair<std::uint32_t, Expr>> Expressions::without_first_count(Expr expr) {
+  const bool chain = node(expr).kind == Kind::concat;
+  const Expr head = chain ? first(expr) : expr, rest = chain ? second(expr) : Expr::epsilon;
+  const Node n = node(head);
+  if (n.kind != Kind::repeat || n.second != 0 || n.third == kUnbounded) return std::nullopt;
+  return std::pair{n.third, concat(repeat(first(head), 0), rest)};
 }
 
 }  // namespace rill::grammar

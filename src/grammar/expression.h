@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -83,6 +84,7 @@ class Expressions {
     bool nullable;             // holds the empty string, no call counted
     bool regular;              // without calls and tokens
     bool boolean;              // with `both` or `complement`
+    bool counted = false;      // with counts other than 0, 1 and no limit, outside of those
     std::uint32_t first = 0;   // operand; set, rule or leaf; first of operands
     std::uint32_t second = 0;  // second operand of concat; number of operands; `least` of repeat
     std::uint32_t third = 0;   // `most` of repeat; of members: how many are required, and whether there are others
@@ -95,6 +97,9 @@ class Expressions {
   }
   const ByteSet& set(const Node& node) const { return sets_[node.first]; }
   bool nullable(Expr expr) const { return node(expr).nullable; }
+  bool counted(Expr expr) const { return node(expr).counted; }
+  // A superset of the bytes that it may begin with.
+  const ByteSet& first_bytes(Expr expr) const { return first_bytes_[index(expr)]; }
   std::size_t size() const { return nodes_.size(); }
   std::span<const ByteSet> sets() const { return sets_; }
   std::span<const TokenLeaf> token_leaves() const { return leaves_; }
@@ -104,8 +109,6 @@ class Expressions {
 
   // The letters that are no bytes and with which `expr` may begin, each once.
   std::vector<Letter> front(Expr expr);
-  // Whether it may begin with a byte.
-  bool begins_with_byte(Expr expr);
 
   // Calls visit(node, times) once for each expression in `root`; `times`: how often it stands in another.
   template <typename Visit>
@@ -120,16 +123,20 @@ class Expressions {
   Expr rebuild(Expr root, Expressions& target, Replace replace);
 
   // The same with counts above `most` cut to it (a finite upper one to none), outside of `both` and `complement`:
-  // a text of at most `most` - 1 bytes cannot tell the difference.
-  Expr clamp_counts(Expr root, std::uint32_t most);
+  // a text of at most `most` - 1 bytes cannot tell the difference. The first `original` expressions stay as they are:
+  // what nobody has begun to count has but one count.
+  Expr clamp_counts(Expr root, std::uint32_t most, std::size_t original);
+  // Where it begins with something that may be repeated a number of times, none among them: that number, and the same
+  // without an upper limit.
+  std::optional<std::pair<std::uint32_t, Expr>> without_first_count(Expr expr);
 
   // The same without the parts outside of `both` and `complement`, or one of these, that `is_dead` says match nothing.
   template <typename IsDead>
   Expr without(Expr root, IsDead is_dead);
 
  private:
-  template <typename Make>
-  Expr rebuild_outer(Expr root, Make make);
+  template <typename Enters, typename Make>
+  Expr rebuild_outer(Expr root, Enters enters, Make make);
   template <typename Visit>
   void visit_front(Expr root, Visit visit);
   // Computes of[root] from the children up, without recursion: `children(expr, push)` names what is needed first,
@@ -138,6 +145,8 @@ class Expressions {
   Expr fold(Expr root, Children children, Make make);
   Expr done(Expr expr) const { return memo_[index(expr)]; }
 
+  ByteSet first_bytes_of(const Node& node) const;
+  bool is_counted(const Node& node) const;
   Expr add(const Node& node, std::span<const Expr> operands = {});
   std::uint64_t hash(const Node& node, std::span<const Expr> operands) const;
   bool same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const;
@@ -153,6 +162,7 @@ class Expressions {
   std::size_t max_expressions_;
   StopToken stop_;
   std::vector<Node> nodes_;
+  std::vector<ByteSet> first_bytes_;  // by node
   std::vector<Expr> operands_;
   struct SetHash {
     std::size_t operator()(const ByteSet& set) const;
@@ -232,14 +242,15 @@ Expr Expressions::rebuild(Expr root, Expressions& target, Replace replace) {
       });
 }
 
-// Leaves what is inside of `both` and `complement` alone; `make` may
-// change what was rebuilt.
-template <typename Make>
-Expr Expressions::rebuild_outer(Expr root, Make make) {
+// Leaves what is inside of `both` and `complement` alone, and what `enters` does not hold for; `make` may change what was
+// rebuilt.
+template <typename Enters, typename Make>
+Expr Expressions::rebuild_outer(Expr root, Enters enters, Make make) {
   return fold(
       root,
-      [this](Expr expr, auto need) {
+      [&](Expr expr, auto need) {
         const Node& n = node(expr);
+        if (!enters(expr)) return;
         if (n.kind == Kind::concat || n.kind == Kind::repeat) need(first(expr));
         if (n.kind == Kind::concat) need(second(expr));
         if (n.kind == Kind::either || n.kind == Kind::members) {
@@ -247,15 +258,16 @@ Expr Expressions::rebuild_outer(Expr root, Make make) {
         }
       },
       [&](Expr expr) {
-        const Node n = node(expr);
-        const bool inner = n.kind == Kind::concat || n.kind == Kind::either || n.kind == Kind::repeat || n.kind == Kind::members;
-        return make(inner ? rebuilt(expr, *this) : expr);
+        const Kind kind = node(expr).kind;
+        const bool inner = kind == Kind::concat || kind == Kind::either || kind == Kind::repeat || kind == Kind::members;
+        return make(inner && enters(expr) ? rebuilt(expr, *this) : expr);
       });
 }
 
 template <typename IsDead>
 Expr Expressions::without(Expr root, IsDead is_dead) {
-  return rebuild_outer(root, [&](Expr expr) { return is_dead(expr) ? Expr::nothing : expr; });
+  return rebuild_outer(
+      root, [](Expr) { return true; }, [&](Expr expr) { return is_dead(expr) ? Expr::nothing : expr; });
 }
 
 }  // namespace rill::grammar

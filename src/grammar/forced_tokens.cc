@@ -62,7 +62,7 @@ std::string_view whole_characters(std::string_view text) {
 }  // namespace
 
 bool may_join(const TokenTable& table, std::string_view text, std::size_t cut) {
-  const TokenTrie& trie = table.all;
+  const TokenTrie& trie = table.trie;
   const auto covers = [&](std::size_t begin) {
     const auto first = static_cast<std::uint8_t>(text[begin]);
     std::uint32_t node = trie.roots[first], end = trie.roots[first + 1u];

@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::size_t kMaxKeyDepth = 12;
 constexpr std::size_t kMaxKey = 512;    // words
-constexpr std::size_t kMaxProof = 256;  // places that a proof about a slice may visit
 
 }  // namespace
 
@@ -74,14 +73,13 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   };
   try {
     start(parser);
-    const auto slice = std::ranges::find_if(table.slices, [&](const TokenSlice& s) { return takes_all(parser, s); });
-    if (slice != table.slices.end()) {
-      std::ranges::copy(slice->tokens, words.begin());
-      walk(parser, slice->rest, words);
+    const std::optional<TextKind> preset = likely_text(parser, table.trie);
+    if (preset) {
+      std::ranges::copy(table.texts[index(*preset)], words.begin());
     } else {
       std::ranges::fill(words, std::uint64_t{0});
-      walk(parser, table.all, words);
     }
+    walk(parser, table.trie, preset, words);
     add_token_moves(parser, table, words);
   } catch (...) {
     undo();
@@ -107,7 +105,7 @@ std::size_t MaskWalk::restrict(TextMatcher& matcher, const TokenTable& table, co
     parser.watch(from_, Parser::Counts::exact);
     start(parser);
     affordable_ = &affordable;
-    walk(parser, table.all, kept_);
+    walk(parser, table.trie, std::nullopt, kept_);
   } catch (...) {
     undo();
     throw;
@@ -184,70 +182,92 @@ bool MaskWalk::affordable(std::uint32_t set) {
   return known == 1;
 }
 
-std::uint8_t MaskWalk::loops(Parser& parser, std::uint32_t set) {
-  if (sets_[set].loops != kNotAsked) return sets_[set].loops;
-  std::uint8_t kinds = parser.automaton().has_checks() ? 0 : kLetter | kWordOrSpace;
-  for (unsigned byte = ' '; byte <= 'z' && kinds != 0; ++byte) {
-    const std::uint8_t own = kinds_of(static_cast<std::uint8_t>(byte));
-    if ((kinds & own) != 0 && next(parser, set, static_cast<std::uint8_t>(byte)) != set) kinds &= static_cast<std::uint8_t>(~own);
-  }
-  return sets_[set].loops = kinds;
-}
-
-// Proves that every text of the slice's kind, as long as its longest token, may follow.
-bool MaskWalk::takes_all(Parser& parser, const TokenSlice& slice) {
-  if (slice.longest == 0 || parser.automaton().has_checks()) return false;
-  struct Step {
-    std::uint32_t set;
-    std::uint8_t kind;
-    std::size_t bytes;
-  };
-  std::vector<Step> steps{{1, 1, 0}};
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step step = steps[i];
-    if (step.bytes == slice.longest) continue;
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const std::uint8_t kind = slice.next(step.kind, static_cast<std::uint8_t>(byte));
-      if (kind == 0) continue;
-      const std::uint32_t set = next(parser, step.set, static_cast<std::uint8_t>(byte));
-      if (set == kDead) return false;
-      const bool seen = std::any_of(steps.rbegin(), steps.rend(),
-                                    [&](const Step& s) { return s.set == set && s.kind == kind; });
-      if (seen) continue;
-      if (steps.size() == kMaxProof) return false;
-      steps.push_back({set, kind, step.bytes + 1});
+TextRoom MaskWalk::room(Parser& parser, std::uint32_t set) {
+  if (sets_[set].knows_room) return sets_[set].room;
+  TextRoom room;
+  if (affordable_ == nullptr || sets_[set].count == 1) {
+    for (std::uint32_t i = 0; i < sets_[set].count; ++i) {
+      room = larger(room, parser.automaton().room(places_[sets_[set].begin + i].state));
     }
   }
-  return true;
+  sets_[set].room = room;
+  sets_[set].knows_room = true;
+  return room;
 }
 
-void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words) {
-  by_depth_.assign(1, 1);
-  const bool checks = parser.automaton().has_checks();
+// The kind whose tokens are all but a few allowed, as it seems: these are preset, and the walk removes what is not.
+std::optional<TextKind> MaskWalk::likely_text(Parser& parser, const TokenTrie& trie) {
+  std::array<std::size_t, kTextKinds.size()> all{}, allowed{};
   const std::size_t count = trie.nodes.size() - 1;
+  const TextRoom here = room(parser, kStart);
+  for (std::size_t i = 0; i < count; i = trie.nodes[i].end) {
+    const TokenTrie::Node& node = trie.nodes[i];
+    if (node.byte >= 0x80) break;
+    const std::size_t tokens = trie.nodes[node.end].first_token - node.first_token;
+    text_.resize(text_before_);
+    text_ += static_cast<char>(node.byte);
+    const TextRoom after = here.none() ? room(parser, next(parser, kStart, node.byte)) : here;
+    for (const TextKind kind : kTextKinds) {
+      if (next_of_text(kind, kBoundary, node.byte) == 0) continue;
+      all[index(kind)] += tokens;
+      if (after.of(kind) > 2) allowed[index(kind)] += tokens;
+    }
+  }
+  std::optional<TextKind> best;
+  for (const TextKind kind : kTextKinds) {
+    if (allowed[index(kind)] * 3 <= all[index(kind)] || all[index(kind)] == 0) continue;
+    if (!best || allowed[index(kind)] > allowed[index(*best)]) best = kind;
+  }
+  return best;
+}
+
+void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words) {
+  by_depth_.assign(1, kStart);
+  const bool checks = parser.automaton().has_checks();
+  const std::uint8_t preset_bit = preset ? bit(*preset) : 0;
+  const std::size_t count = trie.nodes.size() - 1;
+  const auto tokens = [&](std::size_t from, std::size_t to, auto change) {
+    for (std::uint32_t t = trie.nodes[from].first_token; t < trie.nodes[to].first_token; ++t) {
+      const auto token = static_cast<std::size_t>(trie.tokens[t]);
+      change(words[token / 64], std::uint64_t{1} << token % 64);
+    }
+  };
+  const auto allow = [](std::uint64_t& word, std::uint64_t one) { word |= one; };
+  const auto remove = [](std::uint64_t& word, std::uint64_t one) { word &= ~one; };
   for (std::size_t i = 0; i < count;) {
-    const TokenTrie::Node node = trie.nodes[i];
+    const TokenTrie::Node& node = trie.nodes[i];
+    const std::uint32_t before = by_depth_[node.depth];
+    if (node.texts != 0 && takes_all(parser, before, node)) {
+      if ((node.whole_texts & preset_bit) == 0) tokens(i, node.end, allow);
+      i = node.end;
+      continue;
+    }
     if (checks) {
       text_.resize(text_before_ + node.depth);
       text_ += static_cast<char>(node.byte);
     }
-    const std::uint32_t set = next(parser, by_depth_[node.depth], node.byte);
+    const std::uint32_t set = next(parser, before, node.byte);
     if (set == kDead) {
+      if (preset) tokens(i, node.end, remove);
       i = node.end;
       continue;
     }
-    // Where all that is below leads back to here, it is allowed as a whole.
-    const bool whole = node.below != 0 && node.end > i + 1 && (node.below & loops(parser, set)) != 0;
-    const std::size_t after = whole ? node.end : i + 1;
-    const bool any = node.first_token < trie.nodes[after].first_token && (affordable_ == nullptr || affordable(set));
-    for (std::uint32_t t = node.first_token; any && t < trie.nodes[after].first_token; ++t) {
-      const auto token = static_cast<std::size_t>(trie.tokens[t]);
-      words[token / 64] |= std::uint64_t{1} << token % 64;
-    }
+    if (affordable_ == nullptr || affordable(set)) tokens(i, i + 1, allow);
     if (by_depth_.size() < std::size_t{node.depth} + 2) by_depth_.resize(std::size_t{node.depth} + 2);
     by_depth_[std::size_t{node.depth} + 1] = set;
-    i = after;
+    ++i;
   }
+}
+
+// Whether all tokens may follow `set` that go on with this node.
+bool MaskWalk::takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node) {
+  const TextRoom room = this->room(parser, set);
+  if (room.none()) return false;
+  const bool fits = std::any_of(kTextKinds.begin(), kTextKinds.end(), [&](TextKind kind) {
+    return (node.texts & bit(kind)) != 0 && room.of(kind) >= (affordable_ == nullptr ? node.length : kAnyLength);
+  });
+  // Where budgets count, all of them must lead back to the set.
+  return fits && (affordable_ == nullptr || (!node.ends_inside && set != kStart && affordable(set)));
 }
 
 void MaskWalk::add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,11 +34,12 @@ class MaskWalk {
 
  private:
   // Sets of places by number, with the moves between them that are known: the automaton of this walk.
-  static constexpr std::uint32_t kDead = 0, kUnknown = 0xFFFFFFFF;
+  static constexpr std::uint32_t kDead = 0, kStart = 1, kUnknown = 0xFFFFFFFF;
   static constexpr std::uint8_t kNotAsked = 0xFF;
   struct Set {
     std::uint32_t begin, count;
-    std::uint8_t loops = kNotAsked;  // the ByteKinds of which every byte leads from it to itself
+    TextRoom room = {};  // the largest of its places'
+    bool knows_room = false;
     std::uint8_t affordable = kNotAsked;
   };
 
@@ -51,10 +53,11 @@ class MaskWalk {
     return known == kUnknown ? make_next(parser, set, byte) : known;
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
-  std::uint8_t loops(Parser& parser, std::uint32_t set);
+  TextRoom room(Parser& parser, std::uint32_t set);
   bool affordable(std::uint32_t set);
-  bool takes_all(Parser& parser, const TokenSlice& slice);
-  void walk(Parser& parser, const TokenTrie& trie, std::span<std::uint64_t> words);
+  bool takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node);
+  std::optional<TextKind> likely_text(Parser& parser, const TokenTrie& trie);
+  void walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
 
   std::vector<Place> from_;  // the places at hand, clamped

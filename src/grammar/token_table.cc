@@ -21,72 +21,68 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
     for (std::size_t depth = common; depth < bytes.size(); ++depth) {
       path.push_back(static_cast<std::uint32_t>(trie.nodes.size()));
       trie.nodes.push_back({0, static_cast<std::uint32_t>(i), static_cast<std::uint16_t>(depth),
-                            static_cast<std::uint8_t>(bytes[depth]), 0});
+                            static_cast<std::uint8_t>(bytes[depth]), 0, 0, 0, false});
     }
     before = bytes;
   }
   for (const std::uint32_t node : path) trie.nodes[node].end = static_cast<std::uint32_t>(trie.nodes.size());
   const auto last = static_cast<std::uint32_t>(trie.nodes.size());
-  trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0, 0});
+  trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0, 0, 0, 0, false});
   for (std::uint32_t byte = 0, root = 0; byte <= 256; ++byte) {
     while (root < last && trie.nodes[root].byte < byte) root = trie.nodes[root].end;
     trie.roots[byte] = root;
   }
+  std::vector<std::uint32_t> longest(last);
   for (std::size_t i = last; i-- > 0;) {
-    TokenTrie::Node& node = trie.nodes[i];
-    unsigned below = kLetter | kWordOrSpace;
-    for (std::size_t child = i + 1; child < node.end; child = trie.nodes[child].end) {
-      below &= trie.nodes[child].below & kinds_of(trie.nodes[child].byte);
+    std::uint32_t below = 0;
+    for (std::size_t child = i + 1; child < trie.nodes[i].end; child = trie.nodes[child].end) {
+      below = std::max(below, longest[child]);
     }
-    node.below = static_cast<std::uint8_t>(below);
+    longest[i] = below + 1;
+    trie.nodes[i].length = length_class(longest[i]);
   }
   return trie;
 }
 
-// UTF-8 (Unicode 15, table 3-7): 2, 3, 4: so many continuations less one are wanted; 5 to 8: the second byte after E0, ED,
-// F0, F4.
-std::uint8_t next_plain(std::uint8_t state, std::uint8_t byte) {
-  const auto within = [byte](unsigned first, unsigned last) { return byte >= first && byte <= last; };
-  switch (state) {
-    case 1:
-      if (byte < 0x80) return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F ? 0 : 1;
-      if (within(0xC2, 0xDF)) return 2;
-      if (byte == 0xE0) return 5;
-      if (byte == 0xED) return 6;
-      if (within(0xE1, 0xEF)) return 3;
-      if (byte == 0xF0) return 7;
-      if (byte == 0xF4) return 8;
-      return within(0xF1, 0xF3) ? 4 : 0;
-    case 2: return within(0x80, 0xBF) ? 1 : 0;
-    case 3: return within(0x80, 0xBF) ? 2 : 0;
-    case 4: return within(0x80, 0xBF) ? 3 : 0;
-    case 5: return within(0xA0, 0xBF) ? 2 : 0;
-    case 6: return within(0x80, 0x9F) ? 2 : 0;
-    case 7: return within(0x90, 0xBF) ? 3 : 0;
-    case 8: return within(0x80, 0x8F) ? 3 : 0;
-    default: return 0;
+// What is said of texts. By node and state of a kind's automaton before its byte: whether it and those below are text, and
+// whether all their tokens end where a character ends.
+void find_texts(TokenTrie& trie, TextKind kind) {
+  using States = std::uint16_t;  // as bits
+  const std::size_t count = trie.nodes.size() - 1;
+  std::vector<States> text(count), whole(count);
+  std::vector<std::uint8_t> before(count);  // the state on the way from the root, or 0
+  for (std::size_t i = 0; i < count; ++i) {
+    if (trie.nodes[i].depth == 0) before[i] = kBoundary;
+    const std::uint8_t after = next_of_text(kind, before[i], trie.nodes[i].byte);
+    for (std::size_t child = i + 1; child < trie.nodes[i].end; child = trie.nodes[child].end) before[child] = after;
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    TokenTrie::Node& node = trie.nodes[i];
+    States text_below = 0xFFFF, whole_below = 0xFFFF;
+    for (std::size_t child = i + 1; child < node.end; child = trie.nodes[child].end) {
+      text_below &= text[child];
+      whole_below &= whole[child];
+    }
+    if (node.first_token < trie.nodes[i + 1].first_token) whole_below &= 1u << kBoundary;
+    for (std::uint8_t state = kBoundary; state < kTextStates; ++state) {
+      const std::uint8_t after = next_of_text(kind, state, node.byte);
+      if (after == 0) continue;
+      text[i] |= static_cast<States>((text_below >> after & 1) << state);
+      whole[i] |= static_cast<States>((whole_below >> after & 1) << state);
+    }
+    if ((text[i] >> kBoundary & 1) != 0) node.texts |= bit(kind);
+    if ((text[i] >> before[i] & 1) != 0) node.whole_texts |= bit(kind);
+    if (kind == TextKind::string_body) node.ends_inside = (whole[i] >> kBoundary & 1) == 0;
   }
 }
 
-std::uint8_t next_letter(std::uint8_t, std::uint8_t byte) { return (kinds_of(byte) & kLetter) != 0 ? 1 : 0; }
-
-constexpr std::size_t kLongest = 24;  // a longer token is rare, and would make the proof for all of them longer
-
-bool is_made_of(std::string_view bytes, const TokenSlice& slice) {
-  std::uint8_t state = 1;
-  for (const char byte : bytes) {
-    state = slice.next(state, static_cast<std::uint8_t>(byte));
-    if (state == 0) return false;
-  }
-  return state == 1 && bytes.size() <= kLongest;
+bool is_text(TextKind kind, std::string_view bytes) {
+  std::uint8_t state = kBoundary;
+  for (const char byte : bytes) state = next_of_text(kind, state, static_cast<std::uint8_t>(byte));
+  return state != 0;
 }
 
 }  // namespace
-
-std::uint8_t kinds_of(std::uint8_t byte) {
-  if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_') return kLetter | kWordOrSpace;
-  return (byte >= '0' && byte <= '9') || byte == ' ' ? kWordOrSpace : 0;
-}
 
 TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()) {
   std::vector<Token> order;
@@ -102,23 +98,16 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
     const int compared = tokenizer.token_bytes(a).compare(tokenizer.token_bytes(b));
     return compared != 0 ? compared < 0 : a < b;
   });
-  all = make_trie(tokenizer, order);
-  slices[0].next = next_plain;
-  slices[1].next = next_letter;
-  for (TokenSlice& slice : slices) {
-    slice.tokens.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
-    std::vector<Token> others;
+  trie = make_trie(tokenizer, order);
+  for (const TextKind kind : kTextKinds) {
+    find_texts(trie, kind);
+    std::vector<std::uint64_t>& words = texts[index(kind)];
+    words.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
     for (const Token token : order) {
-      const std::string_view bytes = tokenizer.token_bytes(token);
-      if (!is_made_of(bytes, slice)) {
-        others.push_back(token);
-        continue;
-      }
-      const auto bit = static_cast<std::size_t>(token);
-      slice.tokens[bit / TokenSet::kWordBits] |= std::uint64_t{1} << bit % TokenSet::kWordBits;
-      slice.longest = std::max(slice.longest, bytes.size());
+      const auto number = static_cast<std::size_t>(token);
+      const std::uint64_t one = is_text(kind, tokenizer.token_bytes(token)) ? 1 : 0;
+      words[number / TokenSet::kWordBits] |= one << number % TokenSet::kWordBits;
     }
-    slice.rest = make_trie(tokenizer, others);
   }
 }
 

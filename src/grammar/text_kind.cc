@@ -1,0 +1,41 @@
+#include "grammar/text_kind.h"
+
+namespace rill::grammar {
+namespace {
+
+// UTF-8 (Unicode 15, table 3-7): 2, 3, 4: so many continuations less one are wanted; 5 to 8: the second byte after E0, ED,
+// F0, F4.
+std::uint8_t next_of_string(std::uint8_t state, std::uint8_t byte) {
+  const auto within = [byte](unsigned first, unsigned last) { return byte >= first && byte <= last; };
+  switch (state) {
+    case kBoundary:
+      if (byte < 0x80) return byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F ? 0 : kBoundary;
+      if (within(0xC2, 0xDF)) return 2;
+      if (byte == 0xE0) return 5;
+      if (byte == 0xED) return 6;
+      if (within(0xE1, 0xEF)) return 3;
+      if (byte == 0xF0) return 7;
+      if (byte == 0xF4) return 8;
+      return within(0xF1, 0xF3) ? 4 : 0;
+    case 2: return within(0x80, 0xBF) ? kBoundary : 0;
+    case 3: return within(0x80, 0xBF) ? 2 : 0;
+    case 4: return within(0x80, 0xBF) ? 3 : 0;
+    case 5: return within(0xA0, 0xBF) ? 2 : 0;
+    case 6: return within(0x80, 0x9F) ? 2 : 0;
+    case 7: return within(0x90, 0xBF) ? 3 : 0;
+    case 8: return within(0x80, 0x8F) ? 3 : 0;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte) {
+  if (state == 0) return 0;
+  if (kind == TextKind::string_body) return next_of_string(state, byte);
+  const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+  const bool other = kind == TextKind::words && ((byte >= '0' && byte <= '9') || byte == ' ');
+  return letter || other ? kBoundary : 0;
+}
+
+}  // namespace rill::grammar

@@ -1,0 +1,51 @@
+// Kinds of text that rules often let go on for as long as it likes, and tokens are often made of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace rill::grammar {
+
+enum class TextKind : std::uint8_t {
+  string_body,  // what stands in a JSON string as it is: whole characters, no quote, backslash or control
+  name,         // letters and underscores
+  words,        // those, digits and spaces
+};
+inline constexpr std::array kTextKinds = {TextKind::string_body, TextKind::name, TextKind::words};
+constexpr unsigned index(TextKind kind) { return static_cast<unsigned>(kind); }
+constexpr std::uint8_t bit(TextKind kind) { return static_cast<std::uint8_t>(1u << index(kind)); }
+
+// The automaton of a kind: from kBoundary, where a character begins, to one of the kTextStates, or to 0 if no text of the
+// kind goes on like that.
+inline constexpr std::uint8_t kBoundary = 1, kTextStates = 9;
+std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte);
+
+// Lengths in bytes by class: up to 2, 4, 8, 16, 32, or more; 0: none.
+inline constexpr std::uint8_t kAnyLength = 6;
+constexpr std::uint8_t length_class(std::uint32_t bytes) {
+  std::uint8_t number = bytes == 0 ? 0 : 1;
+  for (std::uint32_t most = 2; number > 0 && number < kAnyLength && bytes > most; most *= 2) ++number;
+  return number;
+}
+constexpr std::uint32_t longest_of_class(std::uint8_t number) { return number == 0 ? 0 : std::uint32_t{1} << number; }
+
+// For each kind, a class of lengths: every text of the kind that is no longer may follow.
+class TextRoom {
+ public:
+  constexpr std::uint8_t of(TextKind kind) const { return classes_ >> 3 * index(kind) & 7; }
+  constexpr void set(TextKind kind, std::uint8_t number) {
+    classes_ = static_cast<std::uint16_t>((classes_ & ~(7u << 3 * index(kind))) | unsigned{number} << 3 * index(kind));
+  }
+  constexpr bool none() const { return classes_ == 0; }
+  friend constexpr TextRoom larger(TextRoom a, TextRoom b) {
+    for (const TextKind kind : kTextKinds) {
+      if (b.of(kind) > a.of(kind)) a.set(kind, b.of(kind));
+    }
+    return a;
+  }
+
+ private:
+  std::uint16_t classes_ = 0;
+};
+
+}  // namespace rill::grammar
