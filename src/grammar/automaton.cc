@@ -110,11 +110,14 @@ State Automaton::state_of(Expr expr) {
 
 State Automaton::make_next(State state, std::uint8_t byte) {
   const std::lock_guard lock(mutex_);
-  std::atomic<State>& slot = info(state).next[classes_[byte]];
-  if (const State known = slot.load(std::memory_order_relaxed); known != State::unknown) return known;
-  const Expr rest = rules_.expressions.derivative(info(state).expr, {Kind::bytes, class_bytes_[classes_[byte]]});
+  std::atomic<State>* const next = info(state).next;
+  if (const State known = next[classes_[byte]].load(std::memory_order_relaxed); known != State::unknown) return known;
+  ByteSet alike;
+  const Expr rest = rules_.expressions.derivative(info(state).expr, {Kind::bytes, class_bytes_[classes_[byte]]}, &alike);
   const State made = state_of(without_dead_ends(rest));
-  slot.store(made, std::memory_order_release);
+  for (std::size_t i = 0; i < class_bytes_.size(); ++i) {
+    if (alike.contains(class_bytes_[i])) next[i].store(made, std::memory_order_release);
+  }
   return made;
 }
 
@@ -139,28 +142,13 @@ State Automaton::clamped(State state, std::uint32_t most) {
 TextRoom Automaton::room(State state) {
   Info& of = info(state);
   if (of.room_known.load(std::memory_order_acquire)) return of.room.load(std::memory_order_relaxed);
-  TextRoom room;
-  // Where it counts, a text that is shorter than the count does not notice.
-  const auto uncounted = of.counted ? without_first_count(state) : std::nullopt;
-  for (const TextKind kind : kTextKinds) {
-    if (!loops(uncounted ? uncounted->second : state, kind)) continue;
-    std::uint8_t number = kAnyLength;
-    while (uncounted && number > 0 && (number == kAnyLength || longest_of_class(number) > uncounted->first)) --number;
-    room.set(kind, number);
-  }
+  const std::lock_guard lock(mutex_);
+  const TextRoom room = rooms_.of(of.expr);
   of.room.store(room, std::memory_order_relaxed);
   of.room_known.store(true, std::memory_order_release);
   return room;
 }
 
-std::optional<std::pair<std::uint32_t, State>> Automaton::without_first_count(State state) {
-  const std::lock_guard lock(mutex_);
-  const auto found = rules_.expressions.without_first_count(info(state).expr);
-  if (!found) return std::nullopt;
-  return std::pair{found->first, state_of(found->second)};
-}
-
-// Whether every character of the kind leads back to the state.
 bool Automaton::loops(State state, TextKind kind) {
   std::vector<std::pair<State, std::uint8_t>> inside{{state, kBoundary}};  // a character
   for (std::size_t i = 0; i < inside.size(); ++i) {

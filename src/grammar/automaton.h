@@ -7,13 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "grammar/rules.h"
-#include "grammar/text_kind.h"
+#include "grammar/text_room.h"
 
 namespace rill::grammar {
 
@@ -66,6 +65,8 @@ class Automaton {
 
   // Which texts may follow without leaving the rule.
   TextRoom room(State state);
+  // Whether every character of the kind leads back to the state.
+  bool loops(State state, TextKind kind);
 
   // A state with the same continuations of up to `most` - 1 bytes, and fewer like it: counters are cut to `most`.
   State clamped(State state, std::uint32_t most);
@@ -104,8 +105,6 @@ class Automaton {
     return chunks_[index(state) / kChunk].load(std::memory_order_acquire)->info[index(state) % kChunk];
   }
   void find_classes();
-  bool loops(State state, TextKind kind);
-  std::optional<std::pair<std::uint32_t, State>> without_first_count(State state);
   State make_next(State state, std::uint8_t byte);
   State make_after(Move& move);
   State state_of(Expr expr);  // the lock is held from here on
@@ -128,6 +127,7 @@ class Automaton {
   std::unordered_map<Expr, bool> matches_;         // of boolean expressions
   std::vector<bool> clean_;                        // expressions without dead ends
   std::unordered_map<std::uint64_t, State> clamped_;
+  TextRooms rooms_{rules_.expressions, [this](Expr expr) { return has_match(expr); }};
 };
 
 }  // namespace rill::grammar

@@ -28,6 +28,9 @@ class ByteSet {
   constexpr ByteSet operator&(const ByteSet& other) const {
     return combine(other, [](auto a, auto b) { return a & b; });
   }
+  constexpr ByteSet operator~() const {
+    return combine(*this, [](auto a, auto) { return ~a; });
+  }
   friend constexpr bool operator==(const ByteSet&, const ByteSet&) = default;
   constexpr const std::array<std::uint64_t, 4>& words() const { return words_; }
 

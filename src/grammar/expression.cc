@@ -89,6 +89,23 @@ bool Expressions::is_counted(const Node& node) const {
   }
 }
 
+bool Expressions::may_begin_other(const Node& node) const {
+  if (node.regular) return false;
+  const auto other = [this](Expr expr) { return this->node(expr).begins_other; };
+  switch (node.kind) {
+    case Kind::call:
+    case Kind::token: return true;
+    case Kind::repeat: return other(static_cast<Expr>(node.first));
+    case Kind::concat: {
+      const auto head = static_cast<Expr>(node.first);
+      return other(head) || (nullable(head) && other(static_cast<Expr>(node.second)));
+    }
+    case Kind::either: return std::ranges::any_of(operands(node), other);
+    case Kind::members: return std::ranges::any_of(operands(node).subspan(1), other);
+    default: return false;
+  }
+}
+
 Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
   std::size_t slot = hash(node, operands) & (table_.size() - 1);
   for (; table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
@@ -108,6 +125,7 @@ Expr Expressions::add(const Node& node, std::span<const Expr> operands) {
     operands_.insert(operands_.end(), operands.begin(), operands.end());
   }
   added.counted = is_counted(added);
+  added.begins_other = may_begin_other(added);
   nodes_.push_back(added);
   first_bytes_.push_back(first_bytes_of(added));
   table_[slot] = static_cast<std::uint32_t>(nodes_.size());
@@ -148,6 +166,7 @@ Expr Expressions::token(TokenLeaf leaf) {
 Expr Expressions::concat(Expr a, Expr b) {
   if (a == Expr::nothing || b == Expr::nothing) return Expr::nothing;
   if (b == Expr::epsilon) return a;
+  if (a == Expr::epsilon) return b;
   std::vector<Expr> parts;
   for (; node(a).kind == Kind::concat; a = second(a)) parts.push_back(first(a));
   parts.push_back(a);
@@ -387,17 +406,40 @@ Expr Expressions::after_member(const Node& n, std::size_t taken) {
   return third / 2 == 0 ? optional(more) : more;
 }
 
-Expr Expressions::derivative(Expr root, Letter letter) {
+Expr Expressions::derivative(Expr root, Letter letter, ByteSet* alike) {
+  ByteSet same = ByteSet::all();  // bytes of which all that is asked below is true, too
   // Of what cannot begin like that nothing is left, and it is not looked at.
-  const auto begins = [&](Expr expr) { return letter.kind != Kind::bytes || first_bytes(expr).contains(letter.value); };
-  const auto rest_of = [&](Expr expr) { return begins(expr) ? done(expr) : Expr::nothing; };
-  if (!begins(root)) return Expr::nothing;
+  const auto begins = [&](Expr expr) {
+    if (letter.kind != Kind::bytes) return node(expr).begins_other;
+    const ByteSet& bytes = first_bytes(expr);
+    const bool is_first = bytes.contains(letter.value);
+    if (!is_first) {
+      same = same & ~bytes;
+    } else if (node(expr).kind == Kind::bytes) {
+      same = same & bytes;
+    }
+    return is_first;
+  };
+  // A literal, or what begins like one, needs no look at its parts.
+  const auto literal = [&](Expr expr) {
+    const Node& n = node(expr);
+    return letter.kind == Kind::bytes &&
+           (n.kind == Kind::bytes || (n.kind == Kind::concat && node(first(expr)).kind == Kind::bytes));
+  };
+  const auto rest_of = [&](Expr expr) {
+    if (!begins(expr)) return Expr::nothing;
+    if (!literal(expr)) return done(expr);
+    if (node(expr).kind == Kind::bytes) return Expr::epsilon;
+    same = same & first_bytes(expr);
+    return second(expr);
+  };
+  const auto compute = [&] {
   return fold(
       root,
       [&](Expr expr, auto need) {
         const Node& n = node(expr);
         const auto need_if_begins = [&](Expr operand) {
-          if (begins(operand)) need(operand);
+          if (begins(operand) && !literal(operand)) need(operand);
         };
         switch (n.kind) {
           case Kind::concat:
@@ -419,8 +461,6 @@ Expr Expressions::derivative(Expr root, Letter letter) {
       [&](Expr expr) {
         const Node n = node(expr);
         switch (n.kind) {
-          case Kind::bytes:
-            return letter.kind == Kind::bytes && set(n).contains(letter.value) ? Expr::epsilon : Expr::nothing;
           case Kind::call:
           case Kind::token:
             return letter.kind == n.kind && letter.value == n.first ? Expr::epsilon : Expr::nothing;
@@ -458,37 +498,36 @@ Expr Expressions::derivative(Expr root, Letter letter) {
           default: return Expr::nothing;
         }
       });
+  };
+  const Expr rest = !begins(root) || literal(root) ? rest_of(root) : compute();
+  if (alike != nullptr) *alike = same;
+  return rest;
 }
 
-template <typename Visit>
-void Expressions::visit_front(Expr root, Visit visit) {
+std::vector<Letter> Expressions::front(Expr root) {
+  std::vector<Letter> letters;
+  if (!node(root).begins_other) return letters;
   fold(
       root,
       [this](Expr expr, auto need) {
         const Node& n = node(expr);
+        const auto need_if_other = [&](Expr operand) {
+          if (node(operand).begins_other) need(operand);
+        };
         if (n.kind == Kind::concat) {
-          need(first(expr));
-          if (nullable(first(expr))) need(second(expr));
+          need_if_other(first(expr));
+          if (nullable(first(expr))) need_if_other(second(expr));
         } else if (n.kind == Kind::repeat) {
-          need(first(expr));
-        } else if (n.kind == Kind::either) {
-          for (const Expr operand : operands(n)) need(operand);
-        } else if (n.kind == Kind::members) {
-          for (const Expr operand : operands(n).subspan(1)) need(operand);
+          need_if_other(first(expr));
+        } else if (has_many(n.kind)) {
+          for (const Expr operand : operands(n).subspan(n.kind == Kind::members ? 1 : 0)) need_if_other(operand);
         }
       },
       [&](Expr expr) {
-        visit(node(expr));
+        const Node& n = node(expr);
+        if (n.kind == Kind::call || n.kind == Kind::token) letters.push_back({n.kind, n.first});
         return expr;
       });
-}
-
-std::vector<Letter> Expressions::front(Expr expr) {
-  std::vector<Letter> letters;
-  if (node(expr).regular) return letters;
-  visit_front(expr, [&](const Node& n) {
-    if (n.kind == Kind::call || n.kind == Kind::token) letters.push_back({n.kind, n.first});
-  });
   return letters;
 }
 
@@ -526,14 +565,6 @@ Expr Expressions::clamp_counts(Expr root, std::uint32_t most, std::size_t origin
     if (n.kind != Kind::repeat || !changes(expr)) return expr;
     return repeat(first(expr), std::min(n.second, most), n.third > most ? kUnbounded : n.third);
   });
-}
-
-std::optional<std::pair<std::uint32_t, Expr>> Expressions::without_first_count(Expr expr) {
-  const bool chain = node(expr).kind == Kind::concat;
-  const Expr head = chain ? first(expr) : expr, rest = chain ? second(expr) : Expr::epsilon;
-  const Node n = node(head);
-  if (n.kind != Kind::repeat || n.second != 0 || n.third == kUnbounded) return std::nullopt;
-  return std::pair{n.third, concat(repeat(first(head), 0), rest)};
 }
 
 }  // namespace rill::grammar

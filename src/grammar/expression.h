@@ -85,6 +85,7 @@ class Expressions {
     bool regular;              // without calls and tokens
     bool boolean;              // with `both` or `complement`
     bool counted = false;      // with counts other than 0, 1 and no limit, outside of those
+    bool begins_other = false;  // may begin with a call or a token
     std::uint32_t first = 0;   // operand; set, rule or leaf; first of operands
     std::uint32_t second = 0;  // second operand of concat; number of operands; `least` of repeat
     std::uint32_t third = 0;   // `most` of repeat; of members: how many are required, and whether there are others
@@ -104,8 +105,9 @@ class Expressions {
   std::span<const ByteSet> sets() const { return sets_; }
   std::span<const TokenLeaf> token_leaves() const { return leaves_; }
 
-  // The rest of what begins with `letter`.
-  Expr derivative(Expr expr, Letter letter);
+  // The rest of what begins with `letter`. Of a byte: `alike`, if given, becomes bytes with the same derivative, this one
+  // among them.
+  Expr derivative(Expr expr, Letter letter, ByteSet* alike = nullptr);
 
   // The letters that are no bytes and with which `expr` may begin, each once.
   std::vector<Letter> front(Expr expr);
@@ -126,9 +128,6 @@ class Expressions {
   // a text of at most `most` - 1 bytes cannot tell the difference. The first `original` expressions stay as they are:
   // what nobody has begun to count has but one count.
   Expr clamp_counts(Expr root, std::uint32_t most, std::size_t original);
-  // Where it begins with something that may be repeated a number of times, none among them: that number, and the same
-  // without an upper limit.
-  std::optional<std::pair<std::uint32_t, Expr>> without_first_count(Expr expr);
 
   // The same without the parts outside of `both` and `complement`, or one of these, that `is_dead` says match nothing.
   template <typename IsDead>
@@ -137,8 +136,6 @@ class Expressions {
  private:
   template <typename Enters, typename Make>
   Expr rebuild_outer(Expr root, Enters enters, Make make);
-  template <typename Visit>
-  void visit_front(Expr root, Visit visit);
   // Computes of[root] from the children up, without recursion: `children(expr, push)` names what is needed first,
   // `make(expr)` may then call done(child).
   template <typename Children, typename Make>
@@ -147,6 +144,7 @@ class Expressions {
 
   ByteSet first_bytes_of(const Node& node) const;
   bool is_counted(const Node& node) const;
+  bool may_begin_other(const Node& node) const;
   Expr add(const Node& node, std::span<const Expr> operands = {});
   std::uint64_t hash(const Node& node, std::span<const Expr> operands) const;
   bool same(const Node& a, const Node& b, std::span<const Expr> operands_of_b) const;

@@ -6,7 +6,8 @@ namespace rill::grammar {
 namespace {
 
 constexpr std::size_t kMaxKeyDepth = 12;
-constexpr std::size_t kMaxKey = 512;    // words
+constexpr std::size_t kMaxKey = 512;  // words
+constexpr std::uint8_t kMuchRoom = length_class(8);
 
 }  // namespace
 
@@ -73,9 +74,9 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   };
   try {
     start(parser);
-    const std::optional<TextKind> preset = likely_text(parser, table.trie);
+    const std::optional<TextKind> preset = likely_text(parser, table);
     if (preset) {
-      std::ranges::copy(table.texts[index(*preset)], words.begin());
+      std::ranges::copy(table.texts[index(*preset)].tokens, words.begin());
     } else {
       std::ranges::fill(words, std::uint64_t{0});
     }
@@ -182,12 +183,16 @@ bool MaskWalk::affordable(std::uint32_t set) {
   return known == 1;
 }
 
-TextRoom MaskWalk::room(Parser& parser, std::uint32_t set) {
-  if (sets_[set].knows_room) return sets_[set].room;
+TextRoom MaskWalk::find_room(Parser& parser, std::uint32_t set) {
+  Automaton& automaton = parser.automaton();
+  const auto places = std::span(places_).subspan(sets_[set].begin, sets_[set].count);
   TextRoom room;
-  if (affordable_ == nullptr || sets_[set].count == 1) {
-    for (std::uint32_t i = 0; i < sets_[set].count; ++i) {
-      room = larger(room, parser.automaton().room(places_[sets_[set].begin + i].state));
+  if (affordable_ == nullptr) {
+    for (const Place& place : places) room = larger(room, automaton.room(place.state));
+  } else if (places.size() == 1) {
+    // Where budgets count, all must lead back to the set.
+    for (const TextKind kind : kTextKinds) {
+      if (automaton.loops(places[0].state, kind)) room.set(kind, kAnyLength);
     }
   }
   sets_[set].room = room;
@@ -195,30 +200,29 @@ TextRoom MaskWalk::room(Parser& parser, std::uint32_t set) {
   return room;
 }
 
-// The kind whose tokens are all but a few allowed, as it seems: these are preset, and the walk removes what is not.
-std::optional<TextKind> MaskWalk::likely_text(Parser& parser, const TokenTrie& trie) {
-  std::array<std::size_t, kTextKinds.size()> all{}, allowed{};
-  const std::size_t count = trie.nodes.size() - 1;
-  const TextRoom here = room(parser, kStart);
-  for (std::size_t i = 0; i < count; i = trie.nodes[i].end) {
-    const TokenTrie::Node& node = trie.nodes[i];
-    if (node.byte >= 0x80) break;
-    const std::size_t tokens = trie.nodes[node.end].first_token - node.first_token;
-    text_.resize(text_before_);
-    text_ += static_cast<char>(node.byte);
-    const TextRoom after = here.none() ? room(parser, next(parser, kStart, node.byte)) : here;
-    for (const TextKind kind : kTextKinds) {
-      if (next_of_text(kind, kBoundary, node.byte) == 0) continue;
-      all[index(kind)] += tokens;
-      if (after.of(kind) > 2) allowed[index(kind)] += tokens;
-    }
-  }
+// The kind most tokens of which are allowed, as some that are begun by the same byte show: these are preset, and the walk
+// removes those that are not.
+std::optional<TextKind> MaskWalk::likely_text(Parser& parser, const TokenTable& table) {
   std::optional<TextKind> best;
+  std::size_t most = 0;
   for (const TextKind kind : kTextKinds) {
-    if (allowed[index(kind)] * 3 <= all[index(kind)] || all[index(kind)] == 0) continue;
-    if (!best || allowed[index(kind)] > allowed[index(*best)]) best = kind;
+    std::size_t all = 0, allowed = 0;
+    for (const auto& root : table.texts[index(kind)].roots) {
+      all += root.tokens;
+      const bool here = room(parser, kStart).of(kind) >= kMuchRoom;
+      if (here || room(parser, next_at_start(parser, root.byte)).of(kind) >= kMuchRoom) allowed += root.tokens;
+    }
+    if (allowed * 2 <= all || allowed <= most) continue;
+    best = kind;
+    most = allowed;
   }
   return best;
+}
+
+std::uint32_t MaskWalk::next_at_start(Parser& parser, std::uint8_t byte) {
+  text_.resize(text_before_);
+  text_ += static_cast<char>(byte);
+  return next(parser, kStart, byte);
 }
 
 void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words) {
@@ -264,9 +268,8 @@ bool MaskWalk::takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Nod
   const TextRoom room = this->room(parser, set);
   if (room.none()) return false;
   const bool fits = std::any_of(kTextKinds.begin(), kTextKinds.end(), [&](TextKind kind) {
-    return (node.texts & bit(kind)) != 0 && room.of(kind) >= (affordable_ == nullptr ? node.length : kAnyLength);
+    return (node.texts & bit(kind)) != 0 && room.of(kind) >= node.length;
   });
-  // Where budgets count, all of them must lead back to the set.
   return fits && (affordable_ == nullptr || (!node.ends_inside && set != kStart && affordable(set)));
 }
 

@@ -53,10 +53,14 @@ class MaskWalk {
     return known == kUnknown ? make_next(parser, set, byte) : known;
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
-  TextRoom room(Parser& parser, std::uint32_t set);
+  TextRoom room(Parser& parser, std::uint32_t set) {
+    return sets_[set].knows_room ? sets_[set].room : find_room(parser, set);
+  }
+  TextRoom find_room(Parser& parser, std::uint32_t set);
   bool affordable(std::uint32_t set);
   bool takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node);
-  std::optional<TextKind> likely_text(Parser& parser, const TokenTrie& trie);
+  std::optional<TextKind> likely_text(Parser& parser, const TokenTable& table);
+  std::uint32_t next_at_start(Parser& parser, std::uint8_t byte);
   void walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
 

@@ -13,7 +13,7 @@ MatcherState::MatcherState(std::shared_ptr<const Compiled> compiled, Tokenizer t
       cache_(std::move(cache)),
       end_tokens_(std::move(end_tokens)),
       matcher_(compiled_->matcher()),
-      words_(cache_->table().texts[0].size()) {
+      words_(cache_->table().texts[0].tokens.size()) {
   // A token tells texts apart by no more than its bytes, so counters need not count further.
   matcher_.parser().set_clamp(static_cast<std::uint32_t>(cache_->table().longest + 1));
 }

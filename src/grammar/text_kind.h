@@ -29,23 +29,4 @@ constexpr std::uint8_t length_class(std::uint32_t bytes) {
 }
 constexpr std::uint32_t longest_of_class(std::uint8_t number) { return number == 0 ? 0 : std::uint32_t{1} << number; }
 
-// For each kind, a class of lengths: every text of the kind that is no longer may follow.
-class TextRoom {
- public:
-  constexpr std::uint8_t of(TextKind kind) const { return classes_ >> 3 * index(kind) & 7; }
-  constexpr void set(TextKind kind, std::uint8_t number) {
-    classes_ = static_cast<std::uint16_t>((classes_ & ~(7u << 3 * index(kind))) | unsigned{number} << 3 * index(kind));
-  }
-  constexpr bool none() const { return classes_ == 0; }
-  friend constexpr TextRoom larger(TextRoom a, TextRoom b) {
-    for (const TextKind kind : kTextKinds) {
-      if (b.of(kind) > a.of(kind)) a.set(kind, b.of(kind));
-    }
-    return a;
-  }
-
- private:
-  std::uint16_t classes_ = 0;
-};
-
 }  // namespace rill::grammar

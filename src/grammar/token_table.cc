@@ -76,6 +76,8 @@ void find_texts(TokenTrie& trie, TextKind kind) {
   }
 }
 
+constexpr std::size_t kMostRoots = 6;
+
 bool is_text(TextKind kind, std::string_view bytes) {
   std::uint8_t state = kBoundary;
   for (const char byte : bytes) state = next_of_text(kind, state, static_cast<std::uint8_t>(byte));
@@ -101,13 +103,21 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
   trie = make_trie(tokenizer, order);
   for (const TextKind kind : kTextKinds) {
     find_texts(trie, kind);
-    std::vector<std::uint64_t>& words = texts[index(kind)];
-    words.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
+    Texts& of_kind = texts[index(kind)];
+    of_kind.tokens.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
+    std::array<std::uint32_t, 256> begin_with{};
     for (const Token token : order) {
+      const std::string_view bytes = tokenizer.token_bytes(token);
+      if (!is_text(kind, bytes)) continue;
       const auto number = static_cast<std::size_t>(token);
-      const std::uint64_t one = is_text(kind, tokenizer.token_bytes(token)) ? 1 : 0;
-      words[number / TokenSet::kWordBits] |= one << number % TokenSet::kWordBits;
+      of_kind.tokens[number / TokenSet::kWordBits] |= std::uint64_t{1} << number % TokenSet::kWordBits;
+      ++begin_with[static_cast<std::uint8_t>(bytes[0])];
     }
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      if (begin_with[byte] > 0) of_kind.roots.push_back({static_cast<std::uint8_t>(byte), begin_with[byte]});
+    }
+    std::stable_sort(of_kind.roots.begin(), of_kind.roots.end(), [](auto a, auto b) { return a.tokens > b.tokens; });
+    of_kind.roots.resize(std::min(of_kind.roots.size(), kMostRoots));
   }
 }
 

@@ -39,8 +39,16 @@ struct TokenTable {
   std::size_t vocabulary = 0;
   std::size_t longest = 0;  // bytes of a token
   TokenTrie trie;           // every token that is text: control and unused tokens are not
-  // By kind, the tokens that are texts of it, as bits.
-  std::array<std::vector<std::uint64_t>, kTextKinds.size()> texts;
+
+  struct Texts {
+    std::vector<std::uint64_t> tokens;  // those that are texts of the kind, as bits
+    struct Root {
+      std::uint8_t byte;
+      std::uint32_t tokens;  // that begin with it
+    };
+    std::vector<Root> roots;  // which most of them begin with
+  };
+  std::array<Texts, kTextKinds.size()> texts;  // by kind
 };
 
 }  // namespace rill::grammar
