@@ -179,7 +179,12 @@ Expr Automaton::without_dead_ends(Expr expr) {
     const Expressions::Node n = expressions.node(todo[i]);
     if (!n.boolean || is_clean(todo[i]) || !dead.emplace(todo[i], todo[i]).second) continue;
     if (n.kind == Kind::both || n.kind == Kind::complement) {
-      if (!has_match(todo[i])) dead[todo[i]] = Expr::nothing;
+      const auto matches = has_match(todo[i], max_states_);
+      if (!matches) {
+        throw ErrorException(make_error(ErrorCode::limit_exceeded, "the grammar needs more than max_states = {} states",
+                                        max_states_));
+      }
+      if (!*matches) dead[todo[i]] = Expr::nothing;
     } else {
       if (n.kind == Kind::concat || n.kind == Kind::repeat) todo.push_back(expressions.first(todo[i]));
       if (n.kind == Kind::concat) todo.push_back(expressions.second(todo[i]));
@@ -205,7 +210,7 @@ Expr Automaton::without_dead_ends(Expr expr) {
 
 // Searches the derivatives for one that holds the empty string, nearest first. All of a search that fails match
 // nothing, and all on the way to a match have one.
-bool Automaton::has_match(Expr expr) {
+std::optional<bool> Automaton::has_match(Expr expr, std::size_t most) {
   if (const auto known = matches_.find(expr); known != matches_.end()) return known->second;
   Expressions& expressions = rules_.expressions;
   std::vector<std::pair<Expr, std::size_t>> queue;  // with the place it was reached from
@@ -220,13 +225,13 @@ bool Automaton::has_match(Expr expr) {
   };
   bool found = matches(expr, 0);
   for (std::size_t at = 0; !found && at < queue.size(); ++at) {
-    if (queue.size() > max_states_) {
-      throw ErrorException(make_error(ErrorCode::limit_exceeded, "the grammar needs more than max_states = {} states",
-                                      max_states_));
-    }
-    for (const std::uint8_t byte : class_bytes_) {
-      found = matches(expressions.derivative(queue[at].first, {Kind::bytes, byte}), at);
-      if (found) break;
+    ByteSet tried;
+    for (std::size_t i = 0; !found && i < class_bytes_.size(); ++i) {
+      if (tried.contains(class_bytes_[i])) continue;
+      if (queue.size() > most) return std::nullopt;
+      ByteSet alike;
+      found = matches(expressions.derivative(queue[at].first, {Kind::bytes, class_bytes_[i]}, &alike), at);
+      tried = tried | alike;
     }
   }
   if (!found) {

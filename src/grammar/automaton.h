@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -96,6 +97,7 @@ class Automaton {
   };
   static constexpr std::size_t kChunk = 256;
   static constexpr std::size_t kMaxChunks = 4096;
+  static constexpr std::size_t kMostForRoom = 256;
   struct Chunk {
     std::array<Info, kChunk> info;
     std::unique_ptr<std::atomic<State>[]> next;
@@ -111,7 +113,8 @@ class Automaton {
   Info& add_state(Expr expr);
   Expr without_dead_ends(Expr expr);
   bool is_clean(Expr expr) const { return index(expr) < clean_.size() && clean_[index(expr)]; }
-  bool has_match(Expr expr);
+  // Nothing if it would take more than `most` derivatives to know.
+  std::optional<bool> has_match(Expr expr, std::size_t most);
 
   Rules rules_;
   std::size_t max_states_;
@@ -127,7 +130,7 @@ class Automaton {
   std::unordered_map<Expr, bool> matches_;         // of boolean expressions
   std::vector<bool> clean_;                        // expressions without dead ends
   std::unordered_map<std::uint64_t, State> clamped_;
-  TextRooms rooms_{rules_.expressions, [this](Expr expr) { return has_match(expr); }};
+  TextRooms rooms_{rules_.expressions, [this](Expr expr) { return has_match(expr, kMostForRoom).value_or(false); }};
 };
 
 }  // namespace rill::grammar

@@ -134,6 +134,8 @@ class Expressions {
   Expr without(Expr root, IsDead is_dead);
 
  private:
+  class Derivation;
+
   template <typename Enters, typename Make>
   Expr rebuild_outer(Expr root, Enters enters, Make make);
   // Computes of[root] from the children up, without recursion: `children(expr, push)` names what is needed first,

@@ -1,7 +1,7 @@
 #include "grammar/text_room.h"
 
 #include <algorithm>
-#include <utility>
+#include <array>
 #include <vector>
 
 namespace rill::grammar {
@@ -27,6 +27,7 @@ bool begins_with_all(const Expressions& e, Expr expr, TextKind kind) {
 
 TextRoom TextRooms::of(Expr expr) {
   TextRoom room;
+  steps_ = 0;
   for (const TextKind kind : kTextKinds) {
     const auto fits = [&](std::uint8_t number) {
       return core(expr, kind, number == kAnyLength ? kAnyNumber : longest_of_class(number), 0).has_value();
@@ -44,7 +45,7 @@ TextRoom TextRooms::of(Expr expr) {
 
 // What certainly still matches behind every text of up to `most` characters: a subset of its derivative.
 std::optional<Expr> TextRooms::core(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth) {
-  if (depth > kMaxDepth || !begins_with_all(e_, expr, kind)) return std::nullopt;
+  if (depth > kMaxDepth || ++steps_ > kMaxSteps || !begins_with_all(e_, expr, kind)) return std::nullopt;
   switch (e_.node(expr).kind) {
     case Kind::concat: {
       const Expr rest = e_.second(expr);

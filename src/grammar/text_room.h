@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "grammar/expression.h"
 #include "grammar/text_kind.h"
@@ -34,14 +35,14 @@ class TextRoom {
 // Finds them for the expressions of one store. One thread at a time.
 class TextRooms {
  public:
-  // Whether an expression without calls and tokens matches anything.
+  // Whether an expression without calls and tokens is known to match anything.
   using HasMatch = std::function<bool(Expr expr)>;
   TextRooms(Expressions& expressions, HasMatch has_match) : e_(expressions), has_match_(std::move(has_match)) {}
 
   TextRoom of(Expr expr);
 
  private:
-  static constexpr std::size_t kMaxDepth = 6;
+  static constexpr std::size_t kMaxDepth = 6, kMaxSteps = 4096;
 
   std::optional<Expr> core(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);
   std::optional<Expr> core_of_repeat(Expr expr, TextKind kind, std::uint32_t most);
@@ -51,6 +52,7 @@ class TextRooms {
 
   Expressions& e_;
   HasMatch has_match_;
+  std::size_t steps_ = 0;  // of the search at hand
   std::unordered_map<std::uint64_t, bool> loops_;  // by expression and kind
 };
 
