@@ -1,6 +1,7 @@
 // Tokens per second under a JSON Schema and without it, on the same answers.
 //
-//   constrained MODEL.gguf FILE.jsonl [--schemas 100] [--rounds 3] [--threads 0] [--max-tokens 200] [--json FILE]
+//   constrained MODEL.gguf FILE.jsonl [--schemas 100] [--rounds 3] [--threads 0] [--max-tokens 200]
+//               [--whitespace bounded|compact] [--json FILE]
 //
 // FILE is one of maskbench's. The answers are the first valid instance of each of the first schemas that allow it, forced on the
 // model: a stage of the chain, in both runs, raises the next token's logit, and greedy picks it. So the two runs feed the same
@@ -46,6 +47,12 @@ class Teacher : public LogitsProcessor {
   std::size_t done_ = 0;
 };
 
+JsonWhitespace whitespace_of(const std::string& name) {
+  if (name == "bounded") return JsonWhitespace::bounded;
+  if (name == "compact") return JsonWhitespace::compact;
+  throw std::invalid_argument("--whitespace " + name + " is neither bounded nor compact");
+}
+
 struct Answer {
   std::string schema;
   std::vector<Token> tokens;
@@ -66,12 +73,13 @@ std::optional<double> free_share(const Grammar& grammar, const Tokenizer& tokeni
 }
 
 // The first `most` answers that their schemas allow.
-std::vector<Answer> read_answers(const std::string& path, const Tokenizer& tokenizer, std::size_t most, std::size_t max_tokens) {
+std::vector<Answer> read_answers(const std::string& path, const JsonGrammarOptions& options, const Tokenizer& tokenizer,
+                                 std::size_t most, std::size_t max_tokens) {
   std::vector<Answer> answers;
   for (const Case& test : read_cases(path)) {
     if (answers.size() == most) break;
     const auto valid = std::ranges::find_if(test.instances, &Instance::valid);
-    const auto grammar = Grammar::json_schema(test.schema);
+    const auto grammar = Grammar::json_schema(test.schema, options);
     if (valid == test.instances.end() || !grammar) continue;
     auto tokens = tokenizer.encode(valid->text, {.add_special = AddSpecial::never}).value();
     tokens.resize(std::min(tokens.size(), max_tokens));
@@ -81,23 +89,25 @@ std::vector<Answer> read_answers(const std::string& path, const Tokenizer& token
   return answers;
 }
 
-// Seconds, of an answer and of its parts.
+// Seconds, of an answer and of its parts; and tokens that were not sampled.
 struct Cost {
-  double all = 0, head = 0, masks = 0, sampling = 0;
+  double all = 0, head = 0, masks = 0, sampling = 0, forced = 0;
 
   Cost& operator+=(const Cost& other) {
     all += other.all, head += other.head, masks += other.masks, sampling += other.sampling;
+    forced += other.forced;
     return *this;
   }
 };
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-Cost cost_of(Session& session, const Answer& answer, bool constrained) {
+// With options, under the schema.
+Cost cost_of(Session& session, const Answer& answer, const JsonGrammarOptions* schema) {
   std::vector<Processor> processors;
   const double begin = seconds_now();
-  if (constrained) {  // compiled each time: the masks are those of a new grammar
-    processors.push_back(grammar_mask(Grammar::json_schema(answer.schema).value(), session.model().tokenizer()));
+  if (schema != nullptr) {  // compiled each time: the masks are those of a new grammar
+    processors.push_back(grammar_mask(Grammar::json_schema(answer.schema, *schema).value(), session.model().tokenizer()));
   }
   const double compiling = seconds_now() - begin;
   processors.push_back(Teacher(answer.tokens));
@@ -109,7 +119,7 @@ Cost cost_of(Session& session, const Answer& answer, bool constrained) {
   if (result.tokens != answer.tokens) throw std::runtime_error("the answer is not the teacher's");
   const Timings& t = result.timings;
   return {compiling + seconds(t.token_times.back() - t.tokenize - t.prefill), seconds(t.head), seconds(t.masking),
-          seconds(t.sampling)};
+          seconds(t.sampling), static_cast<double>(t.forced_tokens)};
 }
 
 // Of the round in the middle.
@@ -130,18 +140,22 @@ struct Total {
   void print(const char* name) const {
     if (answers == 0) return;
     const auto each = [&](double part) { return 1e6 * part / tokens; };
-    std::printf("%-13s %7.0f %8.0f %9.1f %9.1f %7.2f %9.0f %7.0f %7.0f %9.0f %7.0f\n", name, answers, tokens, tokens / plain.all,
-                tokens / schema.all, ratio(), each(plain.head), each(schema.head), each(schema.masks), each(plain.sampling),
-                each(schema.sampling));
+    std::printf("%-13s %7.0f %8.0f %7.1f %9.1f %9.1f %7.2f %9.0f %7.0f %7.0f %9.0f %7.0f\n", name, answers, tokens,
+                100 * schema.forced / tokens, tokens / plain.all, tokens / schema.all, ratio(), each(plain.head), each(schema.head),
+                each(schema.masks), each(plain.sampling), each(schema.sampling));
   }
 };
 
 void run_all(int argc, char** argv) {
   const Arguments arguments(argc, argv,
-                            "constrained MODEL.gguf FILE.jsonl [--schemas N] [--rounds N] [--threads N] [--max-tokens N] [--json FILE]",
-                            {{"schemas", "100"}, {"rounds", "3"}, {"threads", "0"}, {"max-tokens", "200"}, {"json", ""}});
+                            "constrained MODEL.gguf FILE.jsonl [--schemas N] [--rounds N] [--threads N] [--max-tokens N] "
+                            "[--whitespace bounded|compact] [--json FILE]",
+                            {{"schemas", "100"}, {"rounds", "3"}, {"threads", "0"}, {"max-tokens", "200"},
+                             {"whitespace", "bounded"}, {"json", ""}});
+  const JsonGrammarOptions schema_options{.whitespace = whitespace_of(arguments.text("whitespace"))};
   const auto model = Model::load(arguments.word(0), {.threads = static_cast<int>(arguments.number("threads"))}).value();
-  const auto answers = read_answers(arguments.word(1), model->tokenizer(), arguments.number("schemas"), arguments.number("max-tokens"));
+  const auto answers = read_answers(arguments.word(1), schema_options, model->tokenizer(), arguments.number("schemas"),
+                                    arguments.number("max-tokens"));
   auto session = Session::create(model).value();
 
   std::array<Total, 4> rows;
@@ -151,8 +165,8 @@ void run_all(int argc, char** argv) {
   for (const Answer& answer : answers) {
     std::vector<Cost> plain, schema;
     for (std::size_t round = 0; round < arguments.number("rounds"); ++round) {
-      plain.push_back(cost_of(session, answer, false));
-      schema.push_back(cost_of(session, answer, true));
+      plain.push_back(cost_of(session, answer, nullptr));
+      schema.push_back(cost_of(session, answer, &schema_options));
     }
     Total one;
     one.add(static_cast<double>(answer.tokens.size()), middle(plain), middle(schema));
@@ -161,8 +175,9 @@ void run_all(int argc, char** argv) {
     for (Total* total : {&row, &all}) total->add(one.tokens, one.plain, one.schema);
     json.push_back({{"tokens", one.tokens}, {"free", answer.free_share}, {"plain_s", one.plain.all}, {"schema_s", one.schema.all}});
   }
-  std::printf("                                  tokens/s                    head, us a token  masks  sampling\n"
-              "free tokens   answers   tokens     plain    schema   ratio     plain  schema  schema     plain  schema\n");
+  std::printf("%31s %17s %25s %25s %17s\n", "", "", "tokens/s", "us a token: head   masks", "sampling");
+  std::printf("%-13s %7s %8s %7s %9s %9s %7s %9s %7s %7s %9s %7s\n", "free tokens", "answers", "tokens", "forced%", "plain", "schema",
+              "ratio", "plain", "schema", "schema", "plain", "schema");
   constexpr std::array<const char*, 4> kNames = {"below 25 %", "25 to 50 %", "50 to 75 %", "from 75 %"};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].print(kNames[i]);
   all.print("all");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,9 +13,25 @@
 
 namespace rill {
 
+class TokenSet;
+
 namespace sampling {
 class Softmax;
-}
+
+// For vectors whose new elements are all written before they are read: growing does not clear them.
+template <typename T>
+struct Unfilled : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = Unfilled<U>;
+  };
+  template <typename U>
+  void construct(U* element) const {
+    ::new (static_cast<void*>(element)) U;
+  }
+};
+
+}  // namespace sampling
 
 // Ids in ascending order, each with a logit. Dense (id == index, no ids stored) while nothing is masked, compact after;
 // no result depends on which. A token that is not among the candidates cannot come back. A logit of -inf means
@@ -70,6 +87,9 @@ class RILL_EXPORT Candidates {
     values_.resize(kept);
   }
 
+  // Keeps the candidates that `allowed` contains. Invalidates values().
+  void keep(const TokenSet& allowed);
+
   // Keeps the candidates at these indices, which are ascending and without repeats. Invalidates values().
   void keep(std::span<const std::size_t> indices);
 
@@ -82,9 +102,10 @@ class RILL_EXPORT Candidates {
 
   std::size_t vocabulary_size_ = 0;
   bool dense_ = true;
-  std::vector<Token> ids_;  // empty while dense
-  std::vector<float> values_;
-  std::vector<float> scratch_;  // kept from step to step, so that a step allocates nothing
+  // Kept from step to step, so that a step allocates nothing.
+  std::vector<Token, sampling::Unfilled<Token>> ids_;  // empty while dense
+  std::vector<float, sampling::Unfilled<float>> values_;
+  std::vector<float, sampling::Unfilled<float>> scratch_;
 };
 
 }  // namespace rill

@@ -1,7 +1,10 @@
 #include "rill/candidates.h"
 
 #include <cstdint>
+#include <cstring>
+#include <numeric>
 
+#include "rill/token_set.h"
 #include "sampling/order_key.h"
 
 namespace rill {
@@ -18,6 +21,32 @@ void Candidates::assign(std::span<const Token> ids, std::size_t vocabulary_size)
   dense_ = false;
   ids_.assign(ids.begin(), ids.end());
   values_.resize(ids.size());
+}
+
+// Inside a string nearly all of a vocabulary is allowed, and most words of the set are full.
+void Candidates::keep(const TokenSet& allowed) {
+  if (!dense_) return keep_if([&](std::size_t i) { return allowed.contains(ids_[i]); });
+  constexpr std::size_t kBits = TokenSet::kWordBits;
+  const std::size_t count = size();
+  ids_.resize(count);
+  std::size_t kept = 0;
+  for (std::size_t begin = 0; begin < std::min(count, allowed.vocabulary_size()); begin += kBits) {
+    const std::uint64_t word = allowed.words()[begin / kBits];
+    if (word == ~std::uint64_t{0} && count - begin >= kBits) {
+      std::memmove(&values_[kept], &values_[begin], kBits * sizeof(float));
+      std::iota(&ids_[kept], &ids_[kept] + kBits, static_cast<Token>(begin));
+      kept += kBits;
+    } else if (word != 0) {
+      for (std::size_t i = begin; i < std::min(count, begin + kBits); ++i) {
+        ids_[kept] = static_cast<Token>(i);
+        values_[kept] = values_[i];
+        kept += (word >> (i - begin)) & 1;
+      }
+    }
+  }
+  dense_ = false;
+  ids_.resize(kept);
+  values_.resize(kept);
 }
 
 void Candidates::keep(std::span<const std::size_t> indices) {

@@ -153,9 +153,7 @@ Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOption
 // From candidates that hold the logits: the processors' changes, then the sampler's choice.
 Result<void> SamplerChain::choose(const LogitsSource& logits, std::size_t allowed, const LogprobOptions* report,
                                   Sample& sample) {
-  if (candidates_.size() != allowed) {
-    candidates_.keep_if([words = allowed_.words()](std::size_t i) { return ((words[i / 64] >> (i % 64)) & 1) != 0; });
-  }
+  if (candidates_.size() != allowed) candidates_.keep(allowed_);
   const auto draws = [&](std::size_t stream) {
     return Draws(options_.seed, options_.completion_index, logits.position(), static_cast<std::uint16_t>(stream));
   };

@@ -79,5 +79,53 @@ TEST(CandidatesTest, FindsInBothFormsAndKeeps) {
   EXPECT_EQ(candidates.value(0), 5.0f);
 }
 
+// Full, empty and mixed words; sizes that end inside one; both forms; sets of smaller and larger vocabularies.
+TEST(CandidatesTest, KeepsWhatASetContains) {
+  std::mt19937_64 random(2);
+  for (const std::size_t size : {1u, 63u, 64u, 65u, 128u, 1000u}) {
+    for (int round = 0; round < 20; ++round) {
+      TokenSet set(size - std::min<std::size_t>(size, random() % 3) + random() % 130 * (random() % 2));
+      for (std::size_t begin = 0; begin < size; begin += 64) {
+        const std::array<std::uint64_t, 4> words = {~std::uint64_t{0}, 0, random(), random() | random()};
+        const std::uint64_t word = words[random() % words.size()];
+        for (std::size_t i = 0; i < 64; ++i) {
+          if ((word >> i & 1) == 0) set.remove(static_cast<Token>(begin + i));
+        }
+      }
+      const std::vector<float> logits = naive::random_logits(random, size, 2);
+      Candidates dense = naive::candidates_of(logits), compact = dense;
+      compact.keep_if([](std::size_t i) { return i % 3 != 0; });
+      std::vector<Token> expected, expected_of_compact;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (!set.contains(static_cast<Token>(i))) continue;
+        expected.push_back(static_cast<Token>(i));
+        if (i % 3 != 0) expected_of_compact.push_back(static_cast<Token>(i));
+      }
+      dense.keep(set);
+      compact.keep(set);
+      ASSERT_EQ(naive::ids_of(dense), expected);
+      ASSERT_EQ(naive::ids_of(compact), expected_of_compact);
+      for (const Candidates& candidates : {dense, compact}) {
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+          ASSERT_EQ(candidates.value(i), logits[static_cast<std::size_t>(candidates.id(i))]);
+        }
+      }
+    }
+  }
+}
+
+// A step leaves nothing for the next one.
+TEST(CandidatesTest, IsDenseAgainWhenAssigned) {
+  Candidates candidates;
+  candidates.assign(std::array<Token, 2>{3, 7}, 10);
+  candidates.assign_all(10);
+  EXPECT_TRUE(candidates.dense());
+  EXPECT_EQ(candidates.size(), 10u);
+  EXPECT_EQ(candidates.id(1), 1);
+  EXPECT_EQ(candidates.find(5), 5u);
+  candidates.keep(std::array<std::size_t, 2>{4, 9});
+  EXPECT_EQ(naive::ids_of(candidates), (std::vector<Token>{4, 9}));
+}
+
 }  // namespace
 }  // namespace rill
