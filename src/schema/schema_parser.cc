@@ -113,7 +113,7 @@ Result<void> SchemaParser::add_document(std::string_view text, std::string uri) 
   result_.documents_.push_back(document);
   const auto draft = document.root().find("$schema");
   const std::string_view version = draft && draft->is(JsonKind::string) ? draft->text() : "";
-  is_old_.push_back(version.find("2019-09") == version.npos && version.find("2020-12") == version.npos);
+  is_old_.push_back(draft ? version.find("/draft-0") != version.npos : document.root().find("definitions").has_value());
   const std::string pointer = uri.empty() ? "" : uri + '#';
   const Place place{document.root(), pointer, std::move(uri), number};
   resources_.try_emplace(place.base, Target{number, place.view, pointer, place.base});

@@ -158,7 +158,7 @@ class SchemaParser {
   std::map<std::string, Target> resources_, anchors_;                // by URI; anchors: with their fragment
   std::map<std::string, std::size_t> dynamic_anchors_;               // how many resources have one
   std::size_t recursive_anchors_ = 0;
-  std::vector<bool> is_old_;  // by document: of draft 7 or before, as far as it says
+  std::vector<bool> is_old_;  // by document: of draft 7 or before; where it does not say so, it has `definitions`
   std::set<std::string> fetched_;
 };
 

@@ -181,7 +181,7 @@ void ValidationRun::check_array(const Schema& s, JsonView value, Fail fail) cons
   if (!s.contains) return;
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < value.size(); ++i) count += valid(*s.contains, value[i]) ? 1 : 0;
-  if (count < s.min_contains.value_or(1)) fail("contains", "too few items match it");
+  if (count < s.min_contains.value_or(1)) fail(count > 0 ? "minContains" : "contains", "too few items match contains");
   if (s.max_contains && count > *s.max_contains) fail("maxContains", "too many items match contains");
 }
 
