@@ -2,8 +2,8 @@
 //
 //   extract MODEL.gguf SCHEMA.json TEXT-FILE [TRIES]
 //
-// The schema is a mask, so that no token can leave it; what may fail is that the answer is cut short. Each further try draws
-// anew and may be twice as long.
+// The schema is a mask, so that no token can leave it; the answer is judged all the same. What no schema can say is a check: a
+// field `quote` has to stand in the text, word for word. Each further try draws anew and may be twice as long.
 #include <rill/rill.h>
 
 #include <fstream>
@@ -28,21 +28,26 @@ std::optional<std::string> extract(rill::Session& session, const rill::Grammar& 
     auto answer = session.generate(prompt, {.max_tokens = std::size_t{128} << attempt, .sampling = sampling, .grammar = grammar,
                                             .context_policy = rill::ContextPolicy::stop}).value();
     const auto result = answer.finish().value();
-    if (grammar.match(result.text).value().matches) return result.text;
-    std::cerr << "try " << attempt + 1 << ": no whole value in " << result.tokens.size() << " tokens ("
-              << to_string(result.finish_reason) << ")\n";
+    if (result.validation->status == rill::Validity::valid) return result.text;
+    std::cerr << "try " << attempt + 1 << " (" << to_string(result.finish_reason) << "): " << to_string(result.validation->status) << '\n';
+    for (const auto& error : result.validation->errors) std::cerr << "  " << error.instance << ": " << error.message << '\n';
   }
   return std::nullopt;
 }
 
 int run(const char* model_path, const char* schema_path, const char* text_path, std::size_t tries) {
+  const std::string schema_text = read(schema_path), text = read(text_path);
+  const rill::FieldCheck quoted{.instance = "/quote", .check = [&](const rill::JsonField& field) -> std::optional<std::string> {
+    if (text.find(field.text) != text.npos) return std::nullopt;
+    return "the text does not say \"" + std::string(field.text) + '"';
+  }};
   // Before the model is loaded: an error in the schema should not take that long.
-  const std::string schema = read(schema_path);
+  const auto schema = rill::JsonSchema::compile(schema_text, {.checks = {quoted}}).value();
   const auto grammar = rill::Grammar::json_schema(schema, {.whitespace = rill::JsonWhitespace::compact}).value();
   for (const auto& note : grammar.notes()) std::cerr << "not enforced: " << note.pointer << ": " << note.reason << '\n';
 
   auto session = rill::Session::create(rill::Model::load(model_path).value()).value();
-  const std::string prompt = "Schema: " + schema + "\nText: " + read(text_path) + "\nWhat the text says, as JSON of that schema:\n";
+  const std::string prompt = "Schema: " + schema_text + "\nText: " + text + "\nWhat the text says, as JSON of that schema:\n";
   const auto json = extract(session, grammar, prompt, tries);
   if (!json) return 1;
   std::cout << *json << '\n';

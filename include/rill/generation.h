@@ -12,6 +12,7 @@
 
 #include "rill/export.h"
 #include "rill/grammar.h"
+#include "rill/json_schema.h"
 #include "rill/metrics.h"
 #include "rill/result.h"
 #include "rill/sampler_chain.h"
@@ -106,6 +107,9 @@ struct GenerationResult {
   std::vector<Token> tokens;            // sampled, the end token excluded
   std::optional<Token> end_token;
   std::optional<std::string> stop_string;
+  // What the schema of GenerateOptions::grammar says of `text` (Grammar::schema), by a validator that shares nothing with the masks;
+  // absent without one. Made when the result is asked for, with the schema's checks; invalid, too, if it exceeds their limits.
+  std::optional<Validation> validation = std::nullopt;
   Timings timings;
 };
 

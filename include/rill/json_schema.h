@@ -76,11 +76,11 @@ enum class Validity : std::uint8_t {
 RILL_EXPORT const char* to_string(Validity validity) noexcept;
 
 struct ValidationError {
-  std::string instance;  // JSON pointer of the value
+  std::string instance = {};  // JSON pointer of the value
   // JSON pointer of the keyword that does not hold, after the URI of its document and '#' where that is not the main one; of
   // FieldCheck::schema; or empty.
-  std::string schema;
-  std::string message;
+  std::string schema = {};
+  std::string message = {};
 };
 
 struct Validation {
@@ -88,8 +88,8 @@ struct Validation {
   std::vector<ValidationError> errors = {};  // in the order of the text's values, roughly; empty where it is valid
 };
 
-// Judges whole texts, by itself: it shares no more with the masks of Grammar::json_schema than the reading of schemas and of
-// JSON, so that it can tell whether they were right. Numbers are exact, formats are enforced, of members with one name the
+// Judges whole texts, by itself: it shares no more with the masks of Grammar::json_schema than the reading of schemas, patterns,
+// numbers and JSON, so that it can tell whether they were right. Numbers are exact, formats are enforced, of members with one name the
 // last counts. Immutable and thread-safe; copies share what was compiled.
 class RILL_EXPORT JsonSchema {
  public:

@@ -327,6 +327,11 @@ Result<GenerationResult> GenerationState::result() const {
     RILL_TRY(chain_.status());  // the last token is followed by no sample() that would report it
     GenerationResult result = result_;
     if (phase_ != Phase::ended) result.finish_reason = FinishReason::cancelled;
+    if (options_.grammar && options_.grammar->schema() != nullptr) {
+      auto validation = options_.grammar->schema()->validate(result.text);
+      result.validation = validation ? *std::move(validation)
+                                     : Validation{Validity::invalid, {{.message = std::move(validation).error().message}}};
+    }
     return result;
   });
 }

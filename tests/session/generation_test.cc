@@ -596,6 +596,42 @@ TEST(Generation, GrammarIsFinishedWithinItsBudget) {
   EXPECT_NE(refused.error().message.find(std::to_string(shortest)), std::string::npos) << refused.error().message;
 }
 
+TEST(Generation, TheSchemaOfTheGrammarJudgesTheAnswer) {
+  constexpr std::string_view kSchema = R"({"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":10,"maximum":9999}},
+      "additionalProperties":false})";
+  const auto finish = [](const Grammar& grammar, std::optional<std::size_t> max_tokens, bool close) {
+    Session session = start();
+    return session.generate(some_tokens(5), {.max_tokens = max_tokens, .grammar = grammar, .close_within_budget = close}).value().finish().value();
+  };
+  const Grammar plain = Grammar::json_schema(kSchema, {.whitespace = JsonWhitespace::compact}).value();
+  const GenerationResult valid = finish(plain, std::nullopt, true);
+  ASSERT_TRUE(valid.validation);
+  EXPECT_EQ(valid.validation->status, Validity::valid) << valid.text;
+  EXPECT_TRUE(valid.validation->errors.empty());
+  EXPECT_EQ(finish(plain, 2, false).validation->status, Validity::incomplete);
+
+  const FieldCheck never{.instance = "/a", .check = [](const JsonField& field) { return "not " + std::string(field.json); }};
+  const Grammar checked = Grammar::json_schema(JsonSchema::compile(kSchema, {.checks = {never}}).value(), {.whitespace = JsonWhitespace::compact}).value();
+  const GenerationResult invalid = finish(checked, std::nullopt, true);
+  EXPECT_EQ(invalid.text, valid.text);
+  EXPECT_EQ(invalid.validation->status, Validity::invalid);
+  ASSERT_EQ(invalid.validation->errors.size(), 1u);
+  EXPECT_EQ(invalid.validation->errors[0].instance, "/a");
+
+  const Grammar limited = Grammar::json_schema(JsonSchema::compile(kSchema, {.limits = {.max_values = 2}}).value()).value();
+  const GenerationResult beyond = finish(limited, std::nullopt, true);
+  EXPECT_EQ(beyond.validation->status, Validity::invalid);
+  EXPECT_NE(beyond.validation->errors[0].message.find("max_values = 2"), std::string::npos);
+
+  EXPECT_FALSE(finish(Grammar::regex("ok").value(), std::nullopt, true).validation);
+  EXPECT_FALSE(finish(grammar::sequence(std::vector{plain, Grammar::regex("!").value()}).value(), std::nullopt, true).validation);
+
+  Session session = start();
+  Generation early = session.generate(some_tokens(5), {.grammar = plain}).value();
+  ASSERT_TRUE(early.next());
+  EXPECT_EQ(early.result().value().validation->status, Validity::incomplete);
+}
+
 TEST(Generation, GrammarGoesIntoAChainByItself) {
   const Grammar grammar = Grammar::regex("ok").value();
   Session session = start();
