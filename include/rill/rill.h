@@ -10,6 +10,7 @@
 #include "rill/embedding.h"
 #include "rill/generation.h"
 #include "rill/grammar.h"
+#include "rill/grammar_cache.h"
 #include "rill/json.h"
 #include "rill/json_schema.h"
 #include "rill/kv_plan.h"
