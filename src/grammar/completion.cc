@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <random>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,7 @@
 namespace rill::grammar {
 namespace {
 
+bool is_space(std::uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }  // no other value
 bool is_byte(Symbol symbol) { return static_cast<std::uint32_t>(symbol) < 256; }
 Token token_of(Symbol symbol) { return static_cast<Token>(static_cast<std::uint32_t>(symbol) - 256); }
 
@@ -95,7 +97,8 @@ bool Completion::choose(Parser& parser, const Places& from, std::string_view tex
   const std::uint32_t least = bytes(parser, from);
   if (least > kMaxText) return false;
   if (parser.automaton().has_checks()) {
-    return search(parser, from, text, kManyVisits, kFewTried) || search(parser, from, text, kFewVisits, kManyTried);
+    const auto finds = [&](const Search& how) { return search(parser, from, text, how); };
+    return std::any_of(kSearches.begin(), kSearches.end(), finds) || guess(parser, from, text);
   }
   if (from.complete) return true;
   std::tuple<Cost, Symbol, Place> best{kNoWay, Symbol::none, {}};
@@ -121,8 +124,8 @@ std::size_t Completion::checked_begin(const Parser& parser, const Places& at) co
 }
 
 // The same where value checks have a say: best first, by total weight, then the longest. Where a check refuses what is best,
-// what else that value may be comes before all other ways. Places that were come to `visits` times are not gone on from.
-bool Completion::search(Parser& parser, const Places& from, std::string_view text, unsigned visits, std::size_t most) {
+// what else that value may be comes before all other ways. Places that were come to often enough are not gone on from.
+bool Completion::search(Parser& parser, const Places& from, std::string_view text, const Search& how) {
   struct Node {
     Places places;
     std::size_t parent;
@@ -162,14 +165,14 @@ bool Completion::search(Parser& parser, const Places& from, std::string_view tex
       parser.step_token(nodes[at].places.places, token_of(symbol), so_far, next);
     }
     const std::uint32_t rest = bytes(parser, next);
-    if (rest >= kNever || (!next.complete && ++scope.seen[next.places] > visits)) return rest;
+    if (rest >= kNever || (!next.complete && ++scope.seen[next.places] > how.visits)) return rest;
     nodes.push_back({std::move(next), at, symbol, nodes[at].length + 1, rest, nodes[at].end + (byte ? 1 : 0)});
     push(scope, nodes.size() - 1);
     return rest;
   };
-  while (!scopes.empty() && nodes.size() < most) {
+  while (!scopes.empty() && nodes.size() < how.tried) {
     const std::size_t current = scopes.size() - 1;
-    if (scopes[current].queue.empty() || ++scopes[current].tried > most / 4) {
+    if (scopes[current].queue.empty() || ++scopes[current].tried > how.tried / 2) {
       scopes.pop_back();
       continue;
     }
@@ -194,10 +197,61 @@ bool Completion::search(Parser& parser, const Places& from, std::string_view tex
     }
     scopes[current].queue.pop();
     for (const std::uint8_t byte : parser.automaton().class_bytes()) {
-      const bool space = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';  // makes no value another one
-      if (!space && weights_->writable(byte) && static_cast<Symbol>(byte) != nodes[at].best) {
+      if (!is_space(byte) && weights_->writable(byte) && static_cast<Symbol>(byte) != nodes[at].best) {
         try_symbol(scopes[current], at, static_cast<Symbol>(byte));
       }
+    }
+  }
+  return false;
+}
+
+// Where much has to differ from what is shortest, as in a row of equal names: values at random, each until its check accepts it.
+bool Completion::guess(Parser& parser, const Places& from, std::string_view text) {
+  struct Step {
+    Places places;
+    Symbol symbol;
+  };
+  std::vector<Step> path{{from, Symbol::none}};
+  std::string so_far(text);
+  std::minstd_rand random(1);  // the same everywhere
+  unsigned boldness = 0;
+  const auto other_byte = [&](const Places& now) {  // printable, where one of a few draws may follow
+    for (int draw = 0; draw < 16; ++draw) {
+      const auto byte = static_cast<std::uint8_t>('!' + random() % ('~' - ' '));
+      const auto reads = [&](const Place& place) { return parser.automaton().next(place.state, byte) != State::dead; };
+      if (weights_->writable(byte) && std::any_of(now.places.begin(), now.places.end(), reads)) return static_cast<Symbol>(byte);
+    }
+    return Symbol::none;
+  };
+  for (std::size_t tried = 0; tried < kMaxGuessed; ++tried) {
+    const Places& now = path.back().places;
+    if (now.complete) {
+      chosen_.clear();
+      for (const Step& step : std::span(path).subspan(1)) chosen_.push_back(step.symbol);
+      return true;
+    }
+    const std::uint32_t least = bytes(parser, now);
+    const Symbol best = best_symbol(parser, now.places);
+    const Symbol other = random() % 4 < boldness ? other_byte(now) : Symbol::none;
+    const bool differs = other != Symbol::none;
+    const Symbol symbol = differs ? other : best;
+    if (symbol != Symbol::none && !is_byte(symbol)) return false;
+    Places next;
+    std::uint32_t rest = kNever;
+    if (symbol != Symbol::none) {
+      so_far += static_cast<char>(symbol);
+      parser.step(now.places, static_cast<std::uint8_t>(symbol), so_far, next);
+      rest = bytes(parser, next);
+    }
+    if (differs ? rest <= least + kMostLonger : rest + 1 == least) {
+      path.push_back({std::move(next), symbol});
+    } else if (differs) {
+      so_far.pop_back();
+    } else {  // refused: this value anew
+      const std::size_t begin = std::max(checked_begin(parser, now), text.size());
+      path.resize(begin - text.size() + 1);
+      so_far.resize(begin);
+      boldness = boldness % 3 + 1;
     }
   }
   return false;

@@ -109,10 +109,14 @@ class Completion {
   const CompletionWeights& weights() const { return *weights_; }
 
  private:
-  // Where value checks refuse the shortest texts: first the ways that differ in values alone, then all, but few of each kind.
-  static constexpr unsigned kManyVisits = 32, kFewVisits = 2;
-  static constexpr std::size_t kFewTried = 2'000, kManyTried = 20'000;
-  static constexpr std::size_t kMaxDepth = 1'000;
+  // Where value checks refuse the shortest texts: how often the same places are gone on from, and how many are tried.
+  struct Search {
+    unsigned visits;
+    std::size_t tried;
+  };
+  static constexpr std::array<Search, 3> kSearches = {{{2, 4'000}, {8, 20'000}, {kNever, 20'000}}};
+  static constexpr std::size_t kMaxGuessed = 20'000, kMaxDepth = 1'000;
+  static constexpr std::uint32_t kMostLonger = 8;  // that one guess makes a text, in bytes
   static constexpr std::uint32_t kMaxText = 1u << 22;  // symbols of a text that is written out, and of all that are kept
 
   // Bytes in the upper half, then rules, so that what is lightest goes nowhere twice.
@@ -130,7 +134,8 @@ class Completion {
   Symbol best_symbol(const Parser& parser, std::span<const Place> from);
   bool choose(Parser& parser, const Places& from, std::string_view text);
   std::size_t checked_begin(const Parser& parser, const Places& at) const;
-  bool search(Parser& parser, const Places& from, std::string_view text, unsigned visits, std::size_t most);
+  bool search(Parser& parser, const Places& from, std::string_view text, const Search& how);
+  bool guess(Parser& parser, const Places& from, std::string_view text);
   std::optional<std::vector<Token>> spell();
   std::optional<Token> token_at(std::uint32_t node) const;
 

@@ -1,8 +1,14 @@
 #include <algorithm>
+#include <vector>
 
 #include "grammar/schema_compiler.h"
 
 namespace rill::grammar {
+namespace {
+
+constexpr std::uint64_t kMostCounted = 4'096;  // states of counting what `contains` asks for
+
+}  // namespace
 
 Expr SchemaCompiler::array(const Goal& goal, const Branch& branch, std::vector<Literal>& checks) {
   std::uint64_t least = 0, most = kUnbounded;
@@ -53,14 +59,34 @@ Expr SchemaCompiler::array(const Goal& goal, const Branch& branch, std::vector<L
   const Expr more = e_.concat(comma(), rest);
   if (contains) {
     const Schema& s = at(*contains);
-    const bool simple = !several_contains && s.min_contains.value_or(1) == 1 && !s.max_contains && prefix == 0 &&
-                        least <= 1 && most == kUnbounded;
-    if (simple) {
-      Goal matching = item(0);
-      matching.push_back({*s.contains, false});
-      const Expr found = value(normalised(std::move(matching)));
-      const Expr before = e_.repeat(e_.concat(rest, comma()), 0);
-      return bracketed("[", e_.concat(before, e_.concat(found, e_.repeat(more, 0))), false, "]");
+    const std::uint64_t found = s.min_contains.value_or(1);
+    if (found > s.max_contains.value_or(kUnbounded)) return Expr::nothing;
+    // How many of the first `end` elements there are is told apart.
+    const std::uint64_t end = most == kUnbounded ? std::max<std::uint64_t>({least, prefix, 1}) : most;
+    if (!several_contains && found > 0 && end > 0 && found < kMostCounted && end < kMostCounted / (found + 1)) {
+      if (s.max_contains) checks.push_back({*contains, false});
+      const auto found_at = [&](std::uint64_t i) {
+        Goal matching = item(std::min<std::uint64_t>(i, prefix));
+        matching.push_back({*s.contains, false});
+        return value(normalised(std::move(matching)));
+      };
+      const auto any_at = [&](std::uint64_t i) { return i < prefix ? value(item(i)) : rest; };
+      // What follows `i` elements while so many are still to be found, by how many.
+      std::vector<Expr> after{most == kUnbounded ? e_.repeat(more, 0) : Expr::epsilon};
+      for (std::uint64_t n = 1; n <= found; ++n) {
+        const Expr next = e_.concat(e_.repeat(more, 0), e_.concat(comma(), e_.concat(found_at(prefix), after[n - 1])));
+        after.push_back(most == kUnbounded ? next : Expr::nothing);
+      }
+      for (std::uint64_t i = end; i-- > 0;) {
+        const Expr any = any_at(i), one = found_at(i);
+        for (std::uint64_t n = found + 1; n-- > 0;) {
+          Expr next = e_.concat(any, after[n]);
+          if (n > 0) next = e_.either(next, e_.concat(one, after[n - 1]));
+          if (i > 0) next = e_.concat(comma(), next);
+          after[n] = i > 0 && i >= least && n == 0 ? e_.optional(next) : next;
+        }
+      }
+      return bracketed("[", after[found], false, "]");
     }
     for (const SchemaId id : branch.plain) {
       if (at(id).contains) checks.push_back({id, false});

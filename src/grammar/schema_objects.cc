@@ -172,7 +172,7 @@ Expr SchemaCompiler::object(const Goal& goal, const Branch& branch, std::vector<
   }
   const bool may_be_empty =
       least == 0 && std::none_of(members.begin(), members.end(), [](const Member& m) { return m.required; });
-  const bool any_order = options_.property_order == PropertyOrder::any && most.value_or(2) > 1;
+  const bool any_order = options_.property_order == PropertyOrder::any && most.value_or(2) > 1 && !members.empty();
   if (any_order && (least > 1 || most)) {  // counted where they end
     for (const SchemaId id : branch.plain) {
       if (at(id).min_properties || at(id).max_properties) checks.push_back({id, false});

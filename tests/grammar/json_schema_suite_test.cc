@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <sstream>
 
-#include "rill/grammar.h"
 #include "base/error.h"
+#include "grammar/json_schema_suite.h"
+#include "rill/grammar.h"
 #include "schema/validator.h"
 #include "support/real_models.h"
 
@@ -19,60 +19,11 @@ namespace rill {
 namespace {
 
 namespace fs = std::filesystem;
-using schema::JsonKind;
 using schema::JsonView;
-
-const fs::path kSuite = fs::path(RILL_MODEL_DIR) / "json-schema-test-suite";
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result += '\\', result += c;
-    } else if (byte < 0x20) {
-      constexpr std::string_view kHex = "0123456789abcdef";
-      result += "\\u00", result += kHex[byte / 16], result += kHex[byte % 16];
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
-std::string compact(JsonView value) {  // the suite's own nesting is shallow
-  std::string text;
-  switch (value.kind()) {
-    case JsonKind::null: return "null";
-    case JsonKind::boolean: return value.truth() ? "true" : "false";
-    case JsonKind::number: return std::string(value.text());
-    case JsonKind::string: return quoted(value.text());
-    case JsonKind::array:
-      for (std::size_t i = 0; i < value.size(); ++i) text += (i > 0 ? "," : "") + compact(value[i]);
-      return "[" + text + "]";
-    case JsonKind::object:
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        text += (i > 0 ? "," : "") + quoted(value[i].name()) + ":" + compact(value[i]);
-      }
-      return "{" + text + "}";
-  }
-  return text;
-}
-
-std::map<std::string, std::string> remotes() {
-  std::map<std::string, std::string> documents;
-  for (const auto& entry : fs::recursive_directory_iterator(kSuite / "remotes")) {
-    if (entry.path().extension() != ".json") continue;
-    documents["http://localhost:1234/" + fs::relative(entry.path(), kSuite / "remotes").generic_string()] = text_of(entry.path());
-  }
-  return documents;
-}
+using test::compact;
+using test::kSuite;
+using test::remotes;
+using test::text_of;
 
 struct Counts {
   int groups = 0, right = 0, refused = 0, false_accepts = 0, false_rejects = 0;

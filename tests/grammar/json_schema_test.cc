@@ -158,6 +158,17 @@ TEST(JsonSchemaTest, CombinationsAreExact) {
                   {R"({"a":1,"b":2})"}, {R"({"a":1})", R"({"a":1,"a":2})", R"({"a":1,"b":2,"c":3})"});
 }
 
+TEST(JsonSchemaTest, ContainsIsCountedAmongOtherCounts) {
+  expect_language(R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2})", {"[5,6]", "[1,5,1,7,1]", "[9,9,9]"},
+                  {"[]", "[5]", "[1,5,1]"});
+  expect_language(R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2,"maxContains":2,"minItems":3,"maxItems":4})",
+                  {"[5,6,1]", "[1,5,1,7]"}, {"[5,6]", "[5,6,7]", "[5,6,1,1,1]", "[5,1,1]"});
+  expect_language(R"({"type":"array","prefixItems":[{"const":9},{"type":"string"}],"items":{"type":"integer"},"contains":{"minimum":5,"type":"integer"}})",
+                  {"[9]", "[9,\"a\",1]"}, {"[]", "[5]", "[9,5]"});
+  EXPECT_EQ(Grammar::json_schema(R"({"type":"array","maxItems":2,"contains":{"type":"null"},"minContains":3})").error().code,
+            ErrorCode::invalid_argument);
+}
+
 TEST(JsonSchemaTest, NegatedCountsAreCheckedToo) {
   for (const PropertyOrder order : {PropertyOrder::declared, PropertyOrder::any}) {
     expect_language(R"({"type":"object","not":{"maxProperties":2}})", {R"({"a":1,"b":2,"c":3})"},
