@@ -394,6 +394,28 @@ Expr Expressions::members_of(std::span<const Expr> operands, std::uint32_t third
   return add(made, operands);
 }
 
+void Expressions::begin_walk(Expr root) {
+  ++stamp_;
+  if (stamps_.size() < nodes_.size()) {
+    stamps_.resize(nodes_.size());
+    memo_.resize(nodes_.size());
+  }
+  work_.assign(1, root);
+}
+
+std::size_t Expressions::count(Expr root, std::size_t most) {
+  begin_walk(root);
+  std::size_t found = 0;
+  while (!work_.empty() && found < most) {
+    const Expr expr = work_.back();
+    work_.pop_back();
+    if (std::exchange(stamps_[index(expr)], stamp_) == stamp_) continue;
+    ++found;
+    each_operand(expr, [this](Expr operand) { work_.push_back(operand); });
+  }
+  return found;
+}
+
 std::vector<Letter> Expressions::front(Expr root) {
   std::vector<Letter> letters;
   if (!node(root).begins_other) return letters;

@@ -112,9 +112,12 @@ class Expressions {
   // The letters that are no bytes and with which `expr` may begin, each once.
   std::vector<Letter> front(Expr expr);
 
-  // Calls visit(node, times) once for each expression in `root`; `times`: how often it stands in another.
-  template <typename Visit>
-  void visit(Expr root, Visit visit);
+  // Calls use(rule, times) once for each rule that is called in `root`; `times`: in how many places.
+  template <typename Use>
+  void each_call(Expr root, Use use);
+
+  // How many expressions `root` is made of, or `most` if they are more.
+  std::size_t count(Expr root, std::size_t most);
 
   template <typename Use>
   void each_operand(Expr expr, Use use) const;
@@ -123,6 +126,10 @@ class Expressions {
   // `target` may be another store.
   template <typename Replace>
   Expr rebuild(Expr root, Expressions& target, Replace replace);
+
+  // The same with what replace(call) gives for each call.
+  template <typename Replace>
+  Expr replace_calls(Expr root, Replace replace);
 
   // The same with counts above `most` cut to it (a finite upper one to none), outside of `both` and `complement`:
   // a text of at most `most` - 1 bytes cannot tell the difference. The first `original` expressions stay as they are:
@@ -143,6 +150,7 @@ class Expressions {
   template <typename Children, typename Make>
   Expr fold(Expr root, Children children, Make make);
   Expr done(Expr expr) const { return memo_[index(expr)]; }
+  void begin_walk(Expr root);  // of work_, with all stamps old
 
   ByteSet first_bytes_of(const Node& node) const;
   bool is_counted(const Node& node) const;
@@ -179,13 +187,8 @@ class Expressions {
 
 template <typename Children, typename Make>
 Expr Expressions::fold(Expr root, Children children, Make make) {
-  ++stamp_;
+  begin_walk(root);
   const auto is_done = [&](Expr expr) { return index(expr) < stamps_.size() && stamps_[index(expr)] == stamp_; };
-  if (stamps_.size() < nodes_.size()) {
-    stamps_.resize(nodes_.size());
-    memo_.resize(nodes_.size());
-  }
-  work_.assign(1, root);
   while (!work_.empty()) {
     const Expr expr = work_.back();
     const std::size_t before = work_.size();
@@ -203,21 +206,26 @@ Expr Expressions::fold(Expr root, Children children, Make make) {
   return done(root);
 }
 
-template <typename Visit>
-void Expressions::visit(Expr root, Visit visit) {
+template <typename Use>
+void Expressions::each_call(Expr root, Use use) {
+  if (node(root).regular) return;
   std::vector<Expr> found;
   std::vector<std::uint32_t> times;  // by place in the working memory of fold(), which numbers what it finds
-  fold(
-      root,
-      [this](Expr expr, auto need) { this->each_operand(expr, need); },
-      [&](Expr expr) {
-        found.push_back(expr);
-        times.push_back(0);
-        each_operand(expr, [&](Expr child) { ++times[index(done(child))]; });
-        return static_cast<Expr>(found.size() - 1);
-      });
+  const auto each_other = [this](Expr expr, auto need) {
+    each_operand(expr, [&](Expr operand) {
+      if (!node(operand).regular) need(operand);
+    });
+  };
+  fold(root, each_other, [&](Expr expr) {
+    found.push_back(expr);
+    times.push_back(0);
+    each_other(expr, [&](Expr operand) { ++times[index(done(operand))]; });
+    return static_cast<Expr>(found.size() - 1);
+  });
   ++times.back();  // the root stands in its rule
-  for (std::size_t i = 0; i < found.size(); ++i) visit(node(found[i]), times[i]);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (const Node& n = node(found[i]); n.kind == Kind::call) use(n.first, times[i]);
+  }
 }
 
 template <typename Use>
@@ -239,6 +247,20 @@ Expr Expressions::rebuild(Expr root, Expressions& target, Replace replace) {
         const Kind kind = node(expr).kind;
         const bool leaf = kind == Kind::bytes || kind == Kind::call || kind == Kind::token;
         return leaf ? replace(expr) : rebuilt(expr, target);
+      });
+}
+
+template <typename Replace>
+Expr Expressions::replace_calls(Expr root, Replace replace) {
+  return fold(
+      root,
+      [this](Expr expr, auto need) {
+        if (!node(expr).regular) each_operand(expr, need);
+      },
+      [&](Expr expr) {
+        const Node& n = node(expr);
+        if (n.regular || n.kind == Kind::token) return expr;
+        return n.kind == Kind::call ? replace(n.first) : rebuilt(expr, *this);
       });
 }
 

@@ -78,19 +78,25 @@ class LeftRecursion {
   std::vector<Expr> todo_, others_, tails_;
 };
 
-// The rules that the start rule reaches, each after those that it calls, but for what leads back to it.
-std::vector<std::size_t> callees_first(Rules& rules) {
+struct Reached {
+  std::vector<std::size_t> order;  // each rule after those that it calls, but for what leads back to it
+  std::vector<std::size_t> calls;  // of each of the grammar's rules, in how many places
+};
+
+// What the start rule reaches.
+Reached reached_rules(Rules& rules) {
   struct Visit {
     std::size_t rule, next;
   };
   std::vector<std::vector<std::size_t>> callees(rules.rules.size());
-  std::vector<bool> reached(rules.rules.size());
-  std::vector<std::size_t> order;
+  std::vector<bool> entered(rules.rules.size());
   std::vector<Visit> path;
+  Reached reached{{}, std::vector<std::size_t>(rules.rules.size())};
   const auto enter = [&](std::size_t rule) {
-    reached[rule] = true;
-    rules.expressions.visit(rules.rules[rule].body, [&](const Expressions::Node& node, std::size_t) {
-      if (node.kind == Kind::call) callees[rule].push_back(node.first);
+    entered[rule] = true;
+    rules.expressions.each_call(rules.rules[rule].body, [&](std::size_t callee, std::size_t times) {
+      callees[rule].push_back(callee);
+      reached.calls[callee] += times;
     });
     std::sort(callees[rule].begin(), callees[rule].end());  // by no order that a compiler may choose
     path.push_back({rule, 0});
@@ -99,18 +105,18 @@ std::vector<std::size_t> callees_first(Rules& rules) {
   while (!path.empty()) {
     Visit& top = path.back();
     if (top.next == callees[top.rule].size()) {
-      order.push_back(top.rule);
+      reached.order.push_back(top.rule);
       path.pop_back();
-    } else if (const std::size_t callee = callees[top.rule][top.next++]; !reached[callee]) {
+    } else if (const std::size_t callee = callees[top.rule][top.next++]; !entered[callee]) {
       enter(callee);
     }
   }
-  return order;
+  return reached;
 }
 
 void drop_unreached(Rules& rules) {
   std::vector<bool> reached(rules.rules.size());
-  for (const std::size_t rule : callees_first(rules)) reached[rule] = true;
+  for (const std::size_t rule : reached_rules(rules).order) reached[rule] = true;
   for (std::size_t i = 0; i < reached.size(); ++i) {
     if (!reached[i]) rules.rules[i] = {std::move(rules.rules[i].name)};
   }
@@ -119,28 +125,18 @@ void drop_unreached(Rules& rules) {
 // Puts rules where they are called if that makes little of it: those called once, and small ones.
 void inline_rules(Rules& rules) {
   Expressions& expressions = rules.expressions;
-  const std::vector<std::size_t> order = callees_first(rules);
-  std::vector<std::size_t> calls(rules.rules.size());
-  for (const std::size_t rule : order) {
-    expressions.visit(rules.rules[rule].body, [&](const Expressions::Node& node, std::size_t times) {
-      if (node.kind == Kind::call) calls[node.first] += times;
-    });
-  }
+  const auto [order, calls] = reached_rules(rules);
   std::vector<bool> goes(rules.rules.size());
   for (const std::size_t i : order) {
     RuleBody& rule = rules.rules[i];
-    rule.body = expressions.rebuild(rule.body, expressions, [&](Expr leaf) {
-      const Expressions::Node& n = expressions.node(leaf);
-      return n.kind == Kind::call && goes[n.first] ? rules.rules[n.first].body : leaf;
+    rule.body = expressions.replace_calls(rule.body, [&](std::size_t callee) {
+      return goes[callee] ? rules.rules[callee].body : expressions.call(static_cast<Rule>(callee));
     });
     if (i == index(rules.start) || rule.check) continue;
-    std::size_t size = 0;
     bool recursive = false;
-    expressions.visit(rule.body, [&](const Expressions::Node& node, std::size_t) {
-      ++size;
-      recursive |= node.kind == Kind::call && node.first == i;
-    });
-    goes[i] = !recursive && (calls[i] == 1 || calls[i] * size <= kMaxInlined);
+    expressions.each_call(rule.body, [&](std::size_t callee, std::size_t) { recursive |= callee == i; });
+    const std::size_t most = kMaxInlined / calls[i];
+    goes[i] = !recursive && (calls[i] == 1 || expressions.count(rule.body, most + 1) <= most);
   }
   drop_unreached(rules);
 }
@@ -179,9 +175,8 @@ void cut_dead_calls(Rules& rules) {
   Expressions& expressions = rules.expressions;
   std::vector<bool> lives(rules.rules.size());
   const auto cut = [&](Expr body) {
-    return expressions.rebuild(body, expressions, [&](Expr leaf) {
-      const Expressions::Node& n = expressions.node(leaf);
-      return n.kind == Kind::call && !lives[n.first] ? Expr::nothing : leaf;
+    return expressions.replace_calls(body, [&](std::size_t callee) {
+      return lives[callee] ? expressions.call(static_cast<Rule>(callee)) : Expr::nothing;
     });
   };
   for (bool changed = true; changed;) {
