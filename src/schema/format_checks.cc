@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -292,7 +293,7 @@ bool is_uri_template(Text text) {
 }
 
 bool is_uuid(Text text) {
-  for (const std::size_t digits : {8, 4, 4, 4, 12}) {
+  for (const std::size_t digits : std::initializer_list<std::size_t>{8, 4, 4, 4, 12}) {
     if (digits != 8 && !take(text, "-")) return false;
     if (take_while(text, is_hex, digits).size() != digits) return false;
   }

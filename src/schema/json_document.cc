@@ -11,6 +11,7 @@
 namespace rill::schema {
 namespace {
 
+constexpr std::size_t kStepsOfValue = 8;
 constexpr std::size_t kBytesOfStep = 16;
 
 bool equal_texts(JsonView a, JsonView b) {
@@ -58,7 +59,7 @@ bool equal(JsonView a, JsonView b, StepBudget& budget) {
   while (!todo.empty()) {
     const auto [left, right] = todo.back();
     todo.pop_back();
-    budget.spend(1 + left.text().size() / kBytesOfStep);
+    budget.spend(kStepsOfValue + left.text().size() / kBytesOfStep);
     if (left.kind() != right.kind() || left.size() != right.size() || left.truth() != right.truth()) return false;
     if (!equal_texts(left, right)) return false;
     for (std::size_t i = 0; i < left.size(); ++i) {
@@ -82,7 +83,7 @@ std::string canonical(JsonView root, StepBudget& budget) {
     todo.pop_back();
     text += literal;
     if (!value) continue;
-    budget.spend(1 + value->text().size() / kBytesOfStep);
+    budget.spend(kStepsOfValue + value->text().size() / kBytesOfStep);
     switch (value->kind()) {
       case JsonKind::null: text += 'n'; break;
       case JsonKind::boolean: text += value->truth() ? 't' : 'f'; break;

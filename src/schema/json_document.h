@@ -87,7 +87,7 @@ class JsonDocument {
   std::shared_ptr<const JsonNodes> nodes_;
 };
 
-// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a step, and so are some of its bytes.
+// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a few steps, and so are some of its bytes.
 bool equal(JsonView a, JsonView b, StepBudget& budget);
 
 // The same text for all values that are equal, and for no others. Steps as above.

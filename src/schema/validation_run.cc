@@ -11,7 +11,7 @@
 namespace rill::schema {
 namespace {
 
-constexpr std::size_t kStepsOfPair = 8;
+constexpr std::size_t kStepsOfPair = 32;
 constexpr std::size_t kBytesOfStep = 16;
 
 std::uint64_t length_of(std::string_view text) {  // in code points

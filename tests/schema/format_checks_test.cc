@@ -94,7 +94,9 @@ TEST(FormatChecksTest, AgreeWithTheExpressionsOfTheMasks) {
       "P", "W", "a", "F", "_", "\"", "\\", " ", "\u00e4", "\ue000", "\U0001fffe", ",", "*"};
   std::mt19937 random(7);
   const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
-  for (const auto& [format, right, wrong] : samples()) {
+  for (const Samples& one : samples()) {
+    const Format format = one.format;
+    const std::vector<std::string>& right = one.right;
     const auto pattern = pattern_of(format);
     if (!pattern) continue;
     const regex::Nfa machine = regex::Nfa::compile("^(?:" + pattern->pattern + ")$").value();
@@ -104,7 +106,7 @@ TEST(FormatChecksTest, AgreeWithTheExpressionsOfTheMasks) {
       return has_format(format, text) == by_pattern || (leap && !by_pattern);
     };
     std::vector<std::string> texts = right;
-    texts.insert(texts.end(), wrong.begin(), wrong.end());
+    texts.insert(texts.end(), one.wrong.begin(), one.wrong.end());
     for (const std::string& text : texts) EXPECT_TRUE(agree(text)) << static_cast<int>(format) << ": " << text;
     int valid = 0, invalid = 0;
     for (int round = 0; round < 6000; ++round) {
