@@ -61,7 +61,8 @@ Result<FieldChecks> FieldChecks::create(const std::vector<FieldCheck>& checks, c
     }
     if (check.instance) {
       auto tokens = pointer_tokens(*check.instance);
-      if (!tokens) return make_error(ErrorCode::invalid_argument, "checks[{}]: \"{}\" is no JSON pointer", i, *check.instance);
+      if (!tokens)
+        return make_error(ErrorCode::invalid_argument, "checks[{}]: \"{}\" is no JSON pointer", i, *check.instance);
       result.by_instance_.push_back({*std::move(tokens), check.check});
       continue;
     }
@@ -69,14 +70,15 @@ Result<FieldChecks> FieldChecks::create(const std::vector<FieldCheck>& checks, c
     for (std::size_t s = 0; s < document.size() && !found; ++s) {
       if (document[static_cast<SchemaId>(s)].pointer == *check.schema) found = static_cast<SchemaId>(s);
     }
-    if (!found) return make_error(ErrorCode::invalid_argument, "checks[{}]: no subschema is at \"{}\"", i, *check.schema);
+    if (!found)
+      return make_error(ErrorCode::invalid_argument, "checks[{}]: no subschema is at \"{}\"", i, *check.schema);
     result.by_schema_.push_back({*found, *check.schema, check.check});
   }
   return result;
 }
 
-std::vector<ValidationError> FieldChecks::run(std::string_view json, JsonView root, ValidationRun& run, std::size_t most,
-                                              StepBudget& budget) const {
+std::vector<ValidationError> FieldChecks::run(std::string_view json, JsonView root, ValidationRun& run,
+                                              std::size_t most, StepBudget& budget) const {
   std::vector<ValidationError> errors;
   const auto apply = [&](const Check& check, JsonView value, const std::string& pointer, const std::string& schema) {
     if (errors.size() == most) return;

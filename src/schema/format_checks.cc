@@ -34,7 +34,8 @@ bool take(Text& rest, Text begin) {
 // What `is` holds for, from the begin, at most `most`.
 template <typename Is>
 Text take_while(Text& rest, Is is, std::size_t most = Text::npos) {
-  const auto end = std::find_if_not(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size())), is);
+  const auto end =
+      std::find_if_not(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size())), is);
   const Text taken = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
   rest.remove_prefix(taken.size());
   return taken;
@@ -121,7 +122,8 @@ bool is_ipv4(Text text) {
   return text.empty();
 }
 
-// RFC 4291, section 2.2, without zone. `most`: 16-bit groups beside a "::", which stands for at least one, or for two in RFC 5321.
+// RFC 4291, section 2.2, without zone. `most`: 16-bit groups beside a "::", which stands for at least one, or for two
+// in RFC 5321.
 bool is_ipv6(Text text, int most = 7) {
   int groups = 0;
   bool gap = take(text, "::");
@@ -169,7 +171,9 @@ bool is_email(Text text, bool beyond_ascii) {
     }
   } else {
     do {
-      const auto is_atext = [&](char c) { return is_alphanumeric(c) || Text("!#$%&'*+-/=?^_`{|}~").find(c) != Text::npos || beyond(c); };
+      const auto is_atext = [&](char c) {
+        return is_alphanumeric(c) || Text("!#$%&'*+-/=?^_`{|}~").find(c) != Text::npos || beyond(c);
+      };
       if (take_while(text, is_atext).empty()) return false;
     } while (take(text, "."));
   }
@@ -178,7 +182,8 @@ bool is_email(Text text, bool beyond_ascii) {
   if (!text.ends_with(']')) return false;
   text.remove_suffix(1);
   constexpr Text kTag = "ipv6:";
-  const bool is_tagged = std::ranges::equal(text.substr(0, 5), kTag, [](char a, char b) { return (is_letter(a) ? a | 32 : a) == b; });
+  const bool is_tagged =
+      std::ranges::equal(text.substr(0, 5), kTag, [](char a, char b) { return (is_letter(a) ? a | 32 : a) == b; });
   return is_tagged ? is_ipv6(text.substr(5), 6) : is_ipv4(text);
 }
 

@@ -28,10 +28,10 @@ struct JsonNodes {
     JsonKind kind = JsonKind::null;
     bool truth = false;
     std::uint32_t text = 0, text_size = 0;  // of a string, decoded, or of a number, as written
-    std::uint32_t name = 0;                 // of a member: the number of a string
-    std::uint32_t first = 0, count = 0;     // children: children[first], ...
-    std::uint32_t by_name = 0;              // of an object: by_name[by_name], ... are its members, ascending
-    std::uint32_t begin = 0, end = 0;       // bytes of the JSON text
+    std::uint32_t name = 0;  // of a member: the number of a string
+    std::uint32_t first = 0, count = 0;  // children: children[first], ...
+    std::uint32_t by_name = 0;  // of an object: by_name[by_name], ... are its members, ascending
+    std::uint32_t begin = 0, end = 0;  // bytes of the JSON text
   };
   std::vector<Node> nodes;
   std::vector<std::uint32_t> children, by_name;
@@ -87,7 +87,8 @@ class JsonDocument {
   std::shared_ptr<const JsonNodes> nodes_;
 };
 
-// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a few steps, and so are some of its bytes.
+// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a few steps, and so are some of
+// its bytes.
 bool equal(JsonView a, JsonView b, StepBudget& budget);
 
 // The same text for all values that are equal, and for no others. Steps as above.

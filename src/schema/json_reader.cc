@@ -9,7 +9,8 @@ namespace rill::schema {
 
 Error JsonReader::expected(std::string_view what) {
   cut_off_ = done();
-  if (cut_off_) return make_error(ErrorCode::malformed, "JSON ends after {} bytes, where {} is expected", position_, what);
+  if (cut_off_)
+    return make_error(ErrorCode::malformed, "JSON ends after {} bytes, where {} is expected", position_, what);
   return make_error(ErrorCode::malformed, "JSON is malformed at byte {}: {} is expected", position_, what);
 }
 
@@ -60,7 +61,8 @@ Result<void> JsonReader::read_member(const Level& level, bool first) {
 
 Result<std::uint32_t> JsonReader::add(JsonKind kind, std::size_t begin) {
   if (nodes_.nodes.size() >= limits_.max_values) {
-    return make_error(ErrorCode::limit_exceeded, "JSON has more than max_values = {} values and names", limits_.max_values);
+    return make_error(ErrorCode::limit_exceeded, "JSON has more than max_values = {} values and names",
+                      limits_.max_values);
   }
   JsonNodes::Node& node = nodes_.nodes.emplace_back();
   node.kind = kind;
@@ -135,8 +137,8 @@ Result<void> JsonReader::read_string() {
   ++position_;
   while (!take('"')) {
     const std::size_t begin = position_;
-    while (!done() && static_cast<unsigned char>(peek()) >= 0x20 && static_cast<unsigned char>(peek()) < 0x80 && peek() != '"' &&
-           peek() != '\\') {
+    while (!done() && static_cast<unsigned char>(peek()) >= 0x20 && static_cast<unsigned char>(peek()) < 0x80 &&
+           peek() != '"' && peek() != '\\') {
       ++position_;
     }
     nodes_.text += text_.substr(begin, position_ - begin);
@@ -161,10 +163,14 @@ Result<char32_t> JsonReader::read_hex(std::uint32_t low, std::uint32_t high) {
   std::uint32_t value = 0;
   for (std::uint32_t after = 4; after-- > 0; ++position_) {
     const char c = peek();
-    const int digit = at_digit() ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = at_digit()             ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return expected("a hexadecimal digit");
     value = value << 4 | static_cast<std::uint32_t>(digit);
-    if (value < low >> 4 * after || value > high >> 4 * after) return expected("the other half of a pair of surrogates");
+    if (value < low >> 4 * after || value > high >> 4 * after)
+      return expected("the other half of a pair of surrogates");
   }
   return char32_t{value};
 }
@@ -172,13 +178,15 @@ Result<char32_t> JsonReader::read_hex(std::uint32_t low, std::uint32_t high) {
 Result<void> JsonReader::read_escape() {
   constexpr std::string_view kEscaped = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
   ++position_;
-  if (const std::size_t known = done() ? std::string_view::npos : kEscaped.find(peek()); known != std::string_view::npos) {
+  if (const std::size_t known = done() ? std::string_view::npos : kEscaped.find(peek());
+      known != std::string_view::npos) {
     nodes_.text += kMeant[known];
     ++position_;
     return {};
   }
   if (!take('u')) return expected("an escape");
-  const bool low_half = (peek() == 'd' || peek() == 'D') && position_ + 1 < text_.size() && (text_[position_ + 1] | 32) >= 'c';
+  const bool low_half =
+      (peek() == 'd' || peek() == 'D') && position_ + 1 < text_.size() && (text_[position_ + 1] | 32) >= 'c';
   if (low_half && (text_[position_ + 1] | 32) <= 'f') {
     ++position_;
     return expected("a surrogate that begins a pair");
@@ -201,7 +209,8 @@ void JsonReader::close() {
   if (node.kind == JsonKind::object) merge_repeated_names(first);
   node.first = static_cast<std::uint32_t>(nodes_.children.size());
   node.count = static_cast<std::uint32_t>(children_.size() - first);
-  nodes_.children.insert(nodes_.children.end(), children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end());
+  nodes_.children.insert(nodes_.children.end(), children_.begin() + static_cast<std::ptrdiff_t>(first),
+                         children_.end());
   children_.resize(first);
   if (node.kind != JsonKind::object) return;
   node.by_name = static_cast<std::uint32_t>(nodes_.by_name.size());
@@ -225,7 +234,8 @@ void JsonReader::merge_repeated_names(std::size_t first) {
       children_[order[kept]] = std::exchange(children_[order[i]], kGone);
     }
   }
-  children_.erase(std::remove(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end(), kGone), children_.end());
+  children_.erase(std::remove(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end(), kGone),
+                  children_.end());
 }
 
 }  // namespace rill::schema

@@ -36,7 +36,8 @@ Result<JsonSchema> JsonSchema::compile(std::string_view text, const JsonSchemaOp
                                                                           .max_schemas = options.limits.max_subschemas,
                                                                           .stop = options.stop}));
     if (options.strict_unknown && !document->annotations().empty()) {
-      return make_error(ErrorCode::unsupported, "schema: unknown keywords or formats:{}", listed(document->annotations()));
+      return make_error(ErrorCode::unsupported, "schema: unknown keywords or formats:{}",
+                        listed(document->annotations()));
     }
     auto compiled = std::make_shared<schema::CompiledSchema>();
     RILL_ASSIGN(compiled->validator, schema::Validator::create(document));
@@ -46,7 +47,8 @@ Result<JsonSchema> JsonSchema::compile(std::string_view text, const JsonSchemaOp
       return make_error(ErrorCode::unsupported, "schema: constraints that cannot be enforced:{}", listed(open));
     }
     for (const schema::Remark& r : open) compiled->notes.push_back({r.pointer, r.keyword, r.reason, false});
-    for (const schema::Remark& r : document->annotations()) compiled->notes.push_back({r.pointer, r.keyword, r.reason, true});
+    for (const schema::Remark& r : document->annotations())
+      compiled->notes.push_back({r.pointer, r.keyword, r.reason, true});
     RILL_ASSIGN(compiled->checks, schema::FieldChecks::create(options.checks, *document));
     compiled->limits = options.limits;
     return JsonSchema(std::move(compiled));
@@ -58,7 +60,8 @@ Result<Validation> JsonSchema::validate(std::string_view json, const StopToken& 
     const JsonSchemaLimits& limits = compiled_->limits;
     bool cut_off = false;
     const auto document = schema::JsonDocument::parse(
-        json, {.max_bytes = limits.max_bytes, .max_depth = limits.max_depth, .max_values = limits.max_values}, &cut_off);
+        json, {.max_bytes = limits.max_bytes, .max_depth = limits.max_depth, .max_values = limits.max_values},
+        &cut_off);
     if (!document) {
       if (document.error().code != ErrorCode::malformed) return document.error();
       return Validation{cut_off ? Validity::incomplete : Validity::invalid, {{"", "", document.error().message}}};

@@ -23,7 +23,8 @@ class RegexSyntax {
       if (!read_term()) return false;
     }
     const auto is_named = [&](const std::string& name) { return names_.contains(name); };
-    return open_.empty() && highest_reference_ <= groups_ && std::all_of(references_.begin(), references_.end(), is_named);
+    return open_.empty() && highest_reference_ <= groups_ &&
+           std::all_of(references_.begin(), references_.end(), is_named);
   }
 
  private:
@@ -197,8 +198,14 @@ class RegexSyntax {
     }
     escaped_.reset();
     switch (c) {
-      case 'd': case 'D': case 'w': case 'W': case 's': case 'S': return true;
-      case 'p': case 'P': return read_property();
+      case 'd':
+      case 'D':
+      case 'w':
+      case 'W':
+      case 's':
+      case 'S': return true;
+      case 'p':
+      case 'P': return read_property();
       case 'b':
         if (in_class) escaped_ = '\b';
         repeatable_ = in_class;
@@ -216,7 +223,8 @@ class RegexSyntax {
   bool read_reference(char32_t first) {
     if (first < '1' || first > '9') return false;  // a letter that means nothing
     std::size_t number = first - '0';
-    for (const char c : take_while(is_digit)) number = std::min(number * 10 + static_cast<std::size_t>(c - '0'), SIZE_MAX / 20);
+    for (const char c : take_while(is_digit))
+      number = std::min(number * 10 + static_cast<std::size_t>(c - '0'), SIZE_MAX / 20);
     highest_reference_ = std::max(highest_reference_, number);
     return true;
   }

@@ -21,9 +21,9 @@ std::uint64_t length_of(std::string_view text) {  // in code points
 }
 
 std::string names_of(TypeSet types) {
-  constexpr std::pair<TypeSet, std::string_view> kNames[] = {{kNull, "null"},     {kBoolean, "boolean"}, {kNumber, "number"},
-                                                             {kInteger, "integer"}, {kString, "string"}, {kArray, "array"},
-                                                             {kObject, "object"}};
+  constexpr std::pair<TypeSet, std::string_view> kNames[] = {
+      {kNull, "null"},     {kBoolean, "boolean"}, {kNumber, "number"}, {kInteger, "integer"},
+      {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
   std::string names;
   for (const auto& [type, name] : kNames) {
     if ((types & type) != type) continue;
@@ -84,9 +84,7 @@ bool ValidationRun::holds(SchemaId root, JsonView value) {
         open_.back().stage = Stage::unevaluated_met;
         want_unevaluated(pair);
         break;
-      case Stage::unevaluated_met:
-        open_.pop_back();
-        answer(pair);
+      case Stage::unevaluated_met: open_.pop_back(); answer(pair);
     }
   }
   return valid(root, value);
@@ -117,13 +115,15 @@ void ValidationRun::want_unevaluated(const Pair& pair) {
 
 void ValidationRun::answer(const Pair& pair) {
   bool holds = true;
-  check(pair, [&](std::string_view, std::string_view) { holds = false; },
-        [&](SchemaId, JsonView, std::optional<std::size_t>) { holds = false; });
+  check(
+      pair, [&](std::string_view, std::string_view) { holds = false; },
+      [&](SchemaId, JsonView, std::optional<std::size_t>) { holds = false; });
   answers_.emplace(key(pair), holds);
   if (!holds || !validator_.needs_evaluated() || !is_container(pair.value)) return;
   const Schema& s = schema(pair.schema);
   const bool all = (pair.value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties).has_value();
-  evaluated_.emplace(key(pair), all ? std::vector<bool>(pair.value.size(), true) : evaluated_by(pair.schema, pair.value));
+  evaluated_.emplace(key(pair),
+                     all ? std::vector<bool>(pair.value.size(), true) : evaluated_by(pair.schema, pair.value));
 }
 
 std::vector<bool> ValidationRun::evaluated_by(SchemaId id, JsonView value) const {
@@ -201,7 +201,8 @@ void ValidationRun::check_object(const Schema& s, JsonView value, Fail fail) con
     }
   }
   for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!valid(s.property_names, value[i].name_value())) fail("propertyNames", format("the name \"{}\"", value[i].name()));
+    if (!valid(s.property_names, value[i].name_value()))
+      fail("propertyNames", format("the name \"{}\"", value[i].name()));
   }
 }
 
@@ -253,7 +254,8 @@ void ValidationRun::check(const Pair& pair, Fail fail, Descend descend) const {
     if (!valid(id, child)) descend(id, child, i);
   };
   each_child(pair.schema, value, need);
-  const std::optional<SchemaId>& unevaluated = value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties;
+  const std::optional<SchemaId>& unevaluated =
+      value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties;
   if (!unevaluated || !is_container(value)) return;
   const std::vector<bool> evaluated = evaluated_by(pair.schema, value);
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -272,7 +274,8 @@ std::vector<ValidationError> ValidationRun::explain(SchemaId root, JsonView valu
     const std::string& keywords = schema(at.pair.schema).pointer;
     const auto fail = [&](std::string_view keyword, std::string_view message) {
       if (errors.size() == most) return;
-      errors.push_back({at.pointer, keywords + (keyword.empty() ? "" : "/") + std::string(keyword), std::string(message)});
+      errors.push_back(
+          {at.pointer, keywords + (keyword.empty() ? "" : "/") + std::string(keyword), std::string(message)});
     };
     std::vector<Located> deeper;
     check(at.pair, fail, [&](SchemaId id, JsonView child, std::optional<std::size_t> i) {

@@ -28,8 +28,8 @@ class ValidationRun {
   // Why it does not hold: what no further subschema explains. After holds().
   std::vector<ValidationError> explain(SchemaId schema, JsonView value, std::size_t most);
 
-  // Calls use(schema, value, JSON pointer of the value) for what is asked of a value that is valid, and holds: not within `not`, nor
-  // within an alternative that does not hold. Names of members are left out. After holds().
+  // Calls use(schema, value, JSON pointer of the value) for what is asked of a value that is valid, and holds: not
+  // within `not`, nor within an alternative that does not hold. Names of members are left out. After holds().
   template <typename Use>
   void each_that_counts(SchemaId schema, JsonView value, Use use);
 
@@ -48,9 +48,7 @@ class ValidationRun {
     std::string pointer;
   };
 
-  static std::uint64_t key(const Pair& pair) {
-    return std::uint64_t{index(pair.schema)} << 32 | pair.value.number();
-  }
+  static std::uint64_t key(const Pair& pair) { return std::uint64_t{index(pair.schema)} << 32 | pair.value.number(); }
   static bool is_container(JsonView value) { return value.is(JsonKind::array) || value.is(JsonKind::object); }
   const Schema& schema(SchemaId id) const { return validator_.document()[id]; }
   bool valid(SchemaId id, JsonView value) const { return answers_.at(key({id, value})); }
@@ -79,8 +77,8 @@ class ValidationRun {
   template <typename Use>
   void each_that_counts_in_place(const Schema& s, JsonView value, Use use) const;
 
-  // Calls fail(keyword, message) for each keyword that does not hold, and descend(id, child, i) for each subschema whose own
-  // keywords say why; the child is the value itself where `i` is absent.
+  // Calls fail(keyword, message) for each keyword that does not hold, and descend(id, child, i) for each subschema
+  // whose own keywords say why; the child is the value itself where `i` is absent.
   template <typename Fail, typename Descend>
   void check(const Pair& pair, Fail fail, Descend descend) const;
   template <typename Fail>
@@ -173,7 +171,9 @@ void ValidationRun::each_that_counts(SchemaId root, JsonView value, Use use) {
     budget_.spend(1 + at.pair.value.size());
     use(at.pair.schema, at.pair.value, at.pointer);
     const Schema& s = schema(at.pair.schema);
-    each_that_counts_in_place(s, at.pair.value, [&](SchemaId id) { todo.push_back({{id, at.pair.value}, at.pointer}); });
+    each_that_counts_in_place(s, at.pair.value, [&](SchemaId id) {
+      todo.push_back({{id, at.pair.value}, at.pointer});
+    });
     const auto descend = [&](SchemaId id, JsonView child, std::size_t i) {
       todo.push_back({{id, child}, child_pointer(at, child, i)});
     };

@@ -30,10 +30,12 @@ Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const
       if (s.pattern) add(*s.pattern, "pattern");
       for (const auto& [pattern, id] : s.pattern_properties) add(pattern, "patternProperties");
       if (instructions > kMaxInstructions) {
-        return make_error(ErrorCode::limit_exceeded, "schema: patterns of more than {} instructions in all", kMaxInstructions);
+        return make_error(ErrorCode::limit_exceeded, "schema: patterns of more than {} instructions in all",
+                          kMaxInstructions);
       }
       if (s.format == Format::idn_hostname) {
-        validator->not_enforced_.push_back({s.pointer + "/format", "format: idn-hostname", "its rules are not known to rill"});
+        validator->not_enforced_.push_back(
+            {s.pointer + "/format", "format: idn-hostname", "its rules are not known to rill"});
       }
       std::vector<std::uint32_t>& by_name = validator->properties_by_name_.emplace_back(s.properties.size());
       std::iota(by_name.begin(), by_name.end(), 0);
@@ -48,9 +50,9 @@ Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const
 std::optional<SchemaId> Validator::property(SchemaId schema, std::string_view name) const {
   const auto& properties = document()[schema].properties;
   const std::vector<std::uint32_t>& by_name = properties_by_name_[index(schema)];
-  const auto found = std::lower_bound(by_name.begin(), by_name.end(), name, [&](std::uint32_t place, std::string_view wanted) {
-    return properties[place].first < wanted;
-  });
+  const auto found =
+      std::lower_bound(by_name.begin(), by_name.end(), name,
+                       [&](std::uint32_t place, std::string_view wanted) { return properties[place].first < wanted; });
   if (found == by_name.end() || properties[*found].first != name) return std::nullopt;
   return properties[*found].second;
 }

@@ -1,5 +1,5 @@
-// A JSON Schema from outside and, after a NUL byte, a text of it; without one, the schema is its own text. What a grammar allows, the
-// validator holds valid.
+// A JSON Schema from outside and, after a NUL byte, a text of it; without one, the schema is its own text. What a
+// grammar allows, the validator holds valid.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,9 @@ void judge(const rill::JsonSchema& schema, const rill::Grammar* grammar, std::st
   if ((validation->status == rill::Validity::valid) != validation->errors.empty()) std::abort();
   if (validation->status == rill::Validity::valid) {  // what begins it can be gone on with
     const auto begin = schema.validate(text.substr(0, text.size() / 2));
-    if (begin && begin->status == rill::Validity::invalid && begin->errors[0].message.find("malformed") != std::string::npos) std::abort();
+    if (begin && begin->status == rill::Validity::invalid &&
+        begin->errors[0].message.find("malformed") != std::string::npos)
+      std::abort();
   }
   if (grammar == nullptr) return;
   const auto match = grammar->match(text);
@@ -34,8 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto order = size % 2 == 0 ? rill::PropertyOrder::declared : rill::PropertyOrder::any;
   const auto grammar = rill::Grammar::json_schema(
       *schema, {.property_order = order, .limits = {.max_expressions = 20'000, .max_states = 500}});
-  for (const std::string_view json : {text, input.substr(std::min(size, text.size() + 1)),
-                                      std::string_view("{\"a\":[1,2.5,\"x\",null,true,{}],\"b\":\"\\u00e9\xC3\xA9\"}")}) {
+  for (const std::string_view json :
+       {text, input.substr(std::min(size, text.size() + 1)),
+        std::string_view("{\"a\":[1,2.5,\"x\",null,true,{}],\"b\":\"\\u00e9\xC3\xA9\"}")}) {
     judge(*schema, grammar ? &*grammar : nullptr, json);
   }
   return 0;

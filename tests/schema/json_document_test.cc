@@ -12,7 +12,8 @@ namespace rill::schema {
 namespace {
 
 TEST(JsonDocumentTest, KeepsNumbersAndTheOrderOfMembers) {
-  const auto document = JsonDocument::parse(R"({"b":1.50,"a":[null,true,"x\u00e9"],"c":123456789012345678901234567890})").value();
+  const auto document =
+      JsonDocument::parse(R"({"b":1.50,"a":[null,true,"x\u00e9"],"c":123456789012345678901234567890})").value();
   const JsonView root = document.root();
   ASSERT_EQ(root.size(), 3u);
   EXPECT_EQ(root[0].name(), "b");
@@ -78,17 +79,71 @@ Fate fate_of(std::string_view text) {
 }
 
 TEST(JsonDocumentTest, WhatIsCutOffIsToldFromWhatIsMalformed) {
-  constexpr std::string_view kWhole = R"( [{"a\u00e9\ud83d\ude00\n": -0.5e+10, "é😀": [true, false, null, {}, []]}, 10, "" ] )";
-  for (std::size_t end = 0; end < kWhole.size() - 1; ++end) EXPECT_EQ(fate_of(kWhole.substr(0, end)), Fate::begun) << end;
+  constexpr std::string_view kWhole =
+      R"( [{"a\u00e9\ud83d\ude00\n": -0.5e+10, "é😀": [true, false, null, {}, []]}, 10, "" ] )";
+  for (std::size_t end = 0; end < kWhole.size() - 1; ++end)
+    EXPECT_EQ(fate_of(kWhole.substr(0, end)), Fate::begun) << end;
   EXPECT_EQ(fate_of(kWhole), Fate::whole);
-  for (const std::string_view text : {"", " ", "-", "1.", "1e", "1e-", "tru", "nul", "[", "[1,", "{", "{\"a\"", "{\"a\":", "{\"a\":1,",
-                                      "\"", "\"\\", "\"\\u", "\"\\u00", "\"\\ud8", "\"\\ud800", "\"\\ud800\\", "\"\\ud800\\u",
-                                      "\"\\ud800\\udc0", "\"\xF0\x9F"}) {
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "-",
+                                      "1.",
+                                      "1e",
+                                      "1e-",
+                                      "tru",
+                                      "nul",
+                                      "[",
+                                      "[1,",
+                                      "{",
+                                      "{\"a\"",
+                                      "{\"a\":",
+                                      "{\"a\":1,",
+                                      "\"",
+                                      "\"\\",
+                                      "\"\\u",
+                                      "\"\\u00",
+                                      "\"\\ud8",
+                                      "\"\\ud800",
+                                      "\"\\ud800\\",
+                                      "\"\\ud800\\u",
+                                      "\"\\ud800\\udc0",
+                                      "\"\xF0\x9F"}) {
     EXPECT_EQ(fate_of(text), Fate::begun) << text;
   }
-  for (const std::string_view text : {"x", "01", "-x", "1.x", "+1", "trux", "nulll", "]", "[,", "[1,]", "[1 2", "[1}", "{1", "{tru", "{\"a\" 1",
-                                      "{\"a\":1,}", "{\"a\":}", "1 \"a", "\"\n", "\"\\x", "\"\\ug", "\"\\udc", "\"\\ud800x", "\"\\ud800\\n",
-                                      "\"\\ud800\\ud8", "\"\\ud800\\ue", "\"\xFF", "\"\xC0", "\"\xED\xA0", "[1]]", "'a'", "NaN", "\xEF\xBB\xBF" "1"}) {
+  for (const std::string_view text : {"x",
+                                      "01",
+                                      "-x",
+                                      "1.x",
+                                      "+1",
+                                      "trux",
+                                      "nulll",
+                                      "]",
+                                      "[,",
+                                      "[1,]",
+                                      "[1 2",
+                                      "[1}",
+                                      "{1",
+                                      "{tru",
+                                      "{\"a\" 1",
+                                      "{\"a\":1,}",
+                                      "{\"a\":}",
+                                      "1 \"a",
+                                      "\"\n",
+                                      "\"\\x",
+                                      "\"\\ug",
+                                      "\"\\udc",
+                                      "\"\\ud800x",
+                                      "\"\\ud800\\n",
+                                      "\"\\ud800\\ud8",
+                                      "\"\\ud800\\ue",
+                                      "\"\xFF",
+                                      "\"\xC0",
+                                      "\"\xED\xA0",
+                                      "[1]]",
+                                      "'a'",
+                                      "NaN",
+                                      "\xEF\xBB\xBF"
+                                      "1"}) {
     EXPECT_EQ(fate_of(text), Fate::broken) << text;
   }
 }

@@ -36,7 +36,8 @@ TEST(JsonSchemaGolden, AgreesWithAnotherLibrary) {
     for (std::size_t i = 0; i < line[1].size(); ++i, ++valid) {
       const std::string_view json = line[1][i].spelled(text);
       const Validation validation = schema->validate(json).value();
-      EXPECT_EQ(validation.status, Validity::valid) << schema_text << " and " << json << ": " << validation.errors[0].schema;
+      EXPECT_EQ(validation.status, Validity::valid)
+          << schema_text << " and " << json << ": " << validation.errors[0].schema;
       EXPECT_TRUE(validation.errors.empty());
     }
     for (std::size_t i = 0; i < line[2].size(); ++i, ++invalid) {

@@ -12,40 +12,52 @@
 namespace rill {
 namespace {
 
-JsonSchema schema_of(std::string_view text, JsonSchemaOptions options = {}) { return JsonSchema::compile(text, options).value(); }
+JsonSchema schema_of(std::string_view text, JsonSchemaOptions options = {}) {
+  return JsonSchema::compile(text, options).value();
+}
 
 std::string told(const Validation& validation) {
   std::string text = to_string(validation.status);
-  for (const ValidationError& error : validation.errors) text += "; " + error.instance + " | " + error.schema + " | " + error.message;
+  for (const ValidationError& error : validation.errors)
+    text += "; " + error.instance + " | " + error.schema + " | " + error.message;
   return text;
 }
 
-std::string validated(std::string_view schema, std::string_view json) { return told(schema_of(schema).validate(json).value()); }
+std::string validated(std::string_view schema, std::string_view json) {
+  return told(schema_of(schema).validate(json).value());
+}
 
 TEST(JsonSchemaTest, SaysWhereAndWhy) {
-  const std::string_view schema = R"({"properties":{"a/b":{"items":{"$ref":"#/$defs/n"}},"c~":{"anyOf":[{"type":"null"},{"const":1}]},
+  const std::string_view schema =
+      R"({"properties":{"a/b":{"items":{"$ref":"#/$defs/n"}},"c~":{"anyOf":[{"type":"null"},{"const":1}]},
       "d":{"allOf":[{"minLength":2},{"pattern":"x$"}]},"e":{"if":{"type":"array"},"then":{"uniqueItems":true},"else":{"type":["null","string"]}}},
       "required":["c~","q"],"additionalProperties":false,"$defs":{"n":{"maximum":3}}})";
-  EXPECT_EQ(validated(schema, R"({"a/b":[1,3.0],"c~":null,"d":"xx","e":[1,2]})"), "invalid;  | /required | \"q\" is missing");
+  EXPECT_EQ(validated(schema, R"({"a/b":[1,3.0],"c~":null,"d":"xx","e":[1,2]})"),
+            "invalid;  | /required | \"q\" is missing");
   EXPECT_EQ(validated(schema, R"({"q":0,"a/b":[1,5,"x"],"c~":[2],"d":"y","e":7})"),
             "invalid; /q | /additionalProperties | nothing is allowed here; /a~1b/1 | /$defs/n/maximum | too large; "
             "/c~0 | /properties/c~0/anyOf | none of them holds; /d | /properties/d/allOf/0/minLength | too short; "
-            "/d | /properties/d/allOf/1/pattern | does not match the pattern; /e | /properties/e/else/type | integer, not null or string");
-  EXPECT_EQ(validated(schema, R"({"q":0,"c~":1,"e":[{"x":1,"y":[]},2,{"y":[],"x":1.0}]})").substr(0, 43), "invalid; /q | /additionalProperties | nothi");
+            "/d | /properties/d/allOf/1/pattern | does not match the pattern; /e | /properties/e/else/type | integer, "
+            "not null or string");
+  EXPECT_EQ(validated(schema, R"({"q":0,"c~":1,"e":[{"x":1,"y":[]},2,{"y":[],"x":1.0}]})").substr(0, 43),
+            "invalid; /q | /additionalProperties | nothi");
 }
 
 TEST(JsonSchemaTest, ErrorsNameOtherDocuments) {
   JsonSchemaOptions options{.documents = {{"https://x.org/n.json", R"({"properties":{"a":{"type":"integer"}}})"}}};
   const JsonSchema schema = schema_of(R"({"$ref":"https://x.org/n.json"})", options);
-  EXPECT_EQ(told(schema.validate(R"({"a":"1"})").value()), "invalid; /a | https://x.org/n.json#/properties/a/type | string, not integer");
+  EXPECT_EQ(told(schema.validate(R"({"a":"1"})").value()),
+            "invalid; /a | https://x.org/n.json#/properties/a/type | string, not integer");
 }
 
 TEST(JsonSchemaTest, WhatEndsTooEarlyIsIncomplete) {
   const JsonSchema schema = schema_of(R"({"type":"object"})");
-  EXPECT_EQ(told(schema.validate(R"({"a":[1,2)").value()), "incomplete;  |  | JSON ends after 9 bytes, where \",\" or \"]\" is expected");
+  EXPECT_EQ(told(schema.validate(R"({"a":[1,2)").value()),
+            "incomplete;  |  | JSON ends after 9 bytes, where \",\" or \"]\" is expected");
   EXPECT_EQ(schema.validate("").value().status, Validity::incomplete);
   EXPECT_EQ(schema.validate("[1").value().status, Validity::incomplete);  // whatever comes, it will not be an object
-  EXPECT_EQ(told(schema.validate("{,").value()), "invalid;  |  | JSON is malformed at byte 1: a name or \"}\" is expected");
+  EXPECT_EQ(told(schema.validate("{,").value()),
+            "invalid;  |  | JSON is malformed at byte 1: a name or \"}\" is expected");
   EXPECT_EQ(schema.validate("{}}").value().status, Validity::invalid);
   EXPECT_EQ(schema.validate("[]").value().status, Validity::invalid);
   EXPECT_EQ(schema.validate(" {} ").value().status, Validity::valid);
@@ -71,7 +83,8 @@ TEST(JsonSchemaTest, WhatCannotBeEnforcedIsRefusedOrTold) {
   EXPECT_EQ(JsonSchema::compile(R"({"x-note":1})", {.strict_unknown = true}).error().code, ErrorCode::unsupported);
 }
 
-FieldCheck at_instance(std::string pointer, std::vector<std::string>& seen, std::optional<std::string> message = std::nullopt) {
+FieldCheck at_instance(std::string pointer, std::vector<std::string>& seen,
+                       std::optional<std::string> message = std::nullopt) {
   return {.instance = std::move(pointer), .check = [&seen, message](const JsonField& field) {
             seen.push_back(std::string(field.pointer) + " " + std::string(field.json) + " " + std::string(field.text));
             return message;
@@ -80,10 +93,14 @@ FieldCheck at_instance(std::string pointer, std::vector<std::string>& seen, std:
 
 TEST(JsonSchemaTest, ChecksSeeFieldsByTheirPointer) {
   std::vector<std::string> seen;
-  const JsonSchema schema = schema_of("{\"properties\":{\"n\":{\"type\":\"integer\"}}}", {.checks = {at_instance("/o/*/t~1~0", seen), at_instance("/o/1", seen), at_instance("", seen)}});
+  const JsonSchema schema =
+      schema_of("{\"properties\":{\"n\":{\"type\":\"integer\"}}}",
+                {.checks = {at_instance("/o/*/t~1~0", seen), at_instance("/o/1", seen), at_instance("", seen)}});
   EXPECT_EQ(schema.validate(R"({"o":[{"t/~":"\u00e9"},[1, 2],{"t/~":null}]})").value().status, Validity::valid);
-  EXPECT_EQ(seen, (std::vector<std::string>{"/o/0/t~1~0 \"\\u00e9\" \u00e9", "/o/2/t~1~0 null null", "/o/1 [1, 2] [1, 2]",
-                                            R"( {"o":[{"t/~":"\u00e9"},[1, 2],{"t/~":null}]} {"o":[{"t/~":"\u00e9"},[1, 2],{"t/~":null}]})"}));
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{
+                "/o/0/t~1~0 \"\\u00e9\" \u00e9", "/o/2/t~1~0 null null", "/o/1 [1, 2] [1, 2]",
+                R"( {"o":[{"t/~":"\u00e9"},[1, 2],{"t/~":null}]} {"o":[{"t/~":"\u00e9"},[1, 2],{"t/~":null}]})"}));
   seen.clear();
   EXPECT_EQ(schema.validate(R"({"n":"1","o":[]})").value().status, Validity::invalid);
   EXPECT_TRUE(seen.empty());  // only what the schema holds valid is checked
@@ -91,9 +108,13 @@ TEST(JsonSchemaTest, ChecksSeeFieldsByTheirPointer) {
 
 TEST(JsonSchemaTest, WhatChecksSayAndThrowAreErrors) {
   std::vector<std::string> seen;
-  const JsonSchema schema = schema_of("{}", {.checks = {at_instance("/a", seen, "too late"),
-                                                         {.instance = "/b", .check = [](const JsonField&) -> std::optional<std::string> { throw std::runtime_error("no \"b\""); }},
-                                                         {.instance = "/c", .check = [](const JsonField&) -> std::optional<std::string> { throw 1; }}}});
+  const JsonSchema schema = schema_of(
+      "{}", {.checks = {at_instance("/a", seen, "too late"),
+                        {.instance = "/b",
+                         .check = [](const JsonField&) -> std::optional<std::string> {
+                           throw std::runtime_error("no \"b\"");
+                         }},
+                        {.instance = "/c", .check = [](const JsonField&) -> std::optional<std::string> { throw 1; }}}});
   EXPECT_EQ(told(schema.validate(R"({"c":0,"b":0,"a":0})").value()),
             "invalid; /a |  | too late; /b |  | no \"b\"; /c |  | the check threw something that is no std::exception");
   EXPECT_EQ(told(schema.validate(R"({"d":0})").value()), "valid");
@@ -111,8 +132,10 @@ TEST(JsonSchemaTest, ChecksBySchemaRunWhereItCounts) {
   const JsonSchema schema = schema_of(R"({"$defs":{"s":{"type":"string"}},
       "properties":{"a":{"$ref":"#/$defs/s"},"b":{"not":{"items":{"$ref":"#/$defs/s"}}},"c":{"anyOf":[{"items":{"$ref":"#/$defs/s"},"maxItems":1},{"type":"array"}]},
                     "d":{"contains":{"$ref":"#/$defs/s"}},"e":{"if":{"$ref":"#/$defs/s"},"then":true,"else":{"items":{"$ref":"#/$defs/s"}}}},
-      "unevaluatedProperties":{"$ref":"#/$defs/s"}})", {.checks = {check("/$defs/s")}});
-  EXPECT_EQ(schema.validate(R"({"a":"1","b":["2",3],"c":["4"],"d":[5,"6"],"e":["7"],"f":"8"})").value().status, Validity::valid);
+      "unevaluatedProperties":{"$ref":"#/$defs/s"}})",
+                                      {.checks = {check("/$defs/s")}});
+  EXPECT_EQ(schema.validate(R"({"a":"1","b":["2",3],"c":["4"],"d":[5,"6"],"e":["7"],"f":"8"})").value().status,
+            Validity::valid);
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen, (std::vector<std::string>{"/a=1", "/c/0=4", "/d/1=6", "/e/0=7", "/f=8"}));
   seen.clear();
@@ -121,7 +144,9 @@ TEST(JsonSchemaTest, ChecksBySchemaRunWhereItCounts) {
 }
 
 TEST(JsonSchemaTest, ChecksThatMeanNothingAreRefused) {
-  const auto code = [](FieldCheck check) { return JsonSchema::compile("{}", {.checks = {std::move(check)}}).error().code; };
+  const auto code = [](FieldCheck check) {
+    return JsonSchema::compile("{}", {.checks = {std::move(check)}}).error().code;
+  };
   const auto fine = [](const JsonField&) { return std::optional<std::string>(); };
   EXPECT_EQ(code({.check = fine}), ErrorCode::invalid_argument);
   EXPECT_EQ(code({.instance = "/a"}), ErrorCode::invalid_argument);
@@ -143,8 +168,12 @@ TEST(JsonSchemaTest, LimitsAreNamed) {
   expect_limit(schema_of("{}", {.limits = {.max_depth = 3}}).validate("[[[["), "max_depth = 3");
   expect_limit(schema_of("{}", {.limits = {.max_values = 3}}).validate("[1,2,3]"), "max_values = 3");
   expect_limit(schema_of(R"({"items":{}})", {.limits = {.max_steps = 20}}).validate("[1,1,1,1]"), "max_steps = 20");
-  EXPECT_EQ(schema_of(R"({"items":false})", {.limits = {.max_errors = 2}}).validate("[1,1,1,1]").value().errors.size(), 2u);
-  EXPECT_NE(JsonSchema::compile(R"({"items":{"items":{}}})", {.limits = {.max_subschemas = 2}}).error().message.find("max_schemas = 2"), std::string::npos);
+  EXPECT_EQ(schema_of(R"({"items":false})", {.limits = {.max_errors = 2}}).validate("[1,1,1,1]").value().errors.size(),
+            2u);
+  EXPECT_NE(JsonSchema::compile(R"({"items":{"items":{}}})", {.limits = {.max_subschemas = 2}})
+                .error()
+                .message.find("max_schemas = 2"),
+            std::string::npos);
   EXPECT_EQ(JsonSchema::compile(std::string(100'000, '[')).error().code, ErrorCode::limit_exceeded);
   std::string patterns = "{\"patternProperties\":{";
   for (int i = 0; i < 60; ++i) patterns += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "(a{1000}){99}\":{}";
@@ -172,7 +201,8 @@ TEST(JsonSchemaTest, WorkGrowsWithTheText) {
     text += (i > 0 ? "," : "") + name + ":" + std::to_string(i);
     schema += (i > 0 ? "," : "") + name + R"(:{"type":"integer"})";
   }
-  EXPECT_EQ(schema_of(schema + "}}", {.limits = {.max_steps = 2'000'000}}).validate(text + "}").value().status, Validity::valid);
+  EXPECT_EQ(schema_of(schema + "}}", {.limits = {.max_steps = 2'000'000}}).validate(text + "}").value().status,
+            Validity::valid);
 }
 
 TEST(JsonSchemaTest, CanBeStopped) {
