@@ -21,7 +21,7 @@ Result<SchemaId> SchemaParser::id_of(const Place& place) {
                                                 static_cast<SchemaId>(result_.schemas_.size()));
   if (!is_new) return known->second;
   if (result_.schemas_.size() >= options_.max_schemas) {
-    return make_error(ErrorCode::limit_exceeded, "schema: more than max_schemas = {} subschemas", options_.max_schemas);
+    return make_error(ErrorCode::limit_exceeded, "schema: more than max_subschemas = {} subschemas", options_.max_schemas);
   }
   result_.schemas_.push_back({.pointer = place.pointer});
   pending_.emplace_back(known->second, place);

@@ -172,7 +172,7 @@ TEST(JsonSchemaTest, LimitsAreNamed) {
             2u);
   EXPECT_NE(JsonSchema::compile(R"({"items":{"items":{}}})", {.limits = {.max_subschemas = 2}})
                 .error()
-                .message.find("max_schemas = 2"),
+                .message.find("max_subschemas = 2"),
             std::string::npos);
   EXPECT_EQ(JsonSchema::compile(std::string(100'000, '[')).error().code, ErrorCode::limit_exceeded);
   std::string patterns = "{\"patternProperties\":{";
