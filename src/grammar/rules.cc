@@ -81,6 +81,7 @@ class LeftRecursion {
 struct Reached {
   std::vector<std::size_t> order;  // each rule after those that it calls, but for what leads back to it
   std::vector<std::size_t> calls;  // of each of the grammar's rules, in how many places
+  bool circular = false;           // some call themselves through others
 };
 
 // What the start rule reaches.
@@ -89,7 +90,7 @@ Reached reached_rules(Rules& rules) {
     std::size_t rule, next;
   };
   std::vector<std::vector<std::size_t>> callees(rules.rules.size());
-  std::vector<bool> entered(rules.rules.size());
+  std::vector<bool> entered(rules.rules.size()), left(rules.rules.size());
   std::vector<Visit> path;
   Reached reached{{}, std::vector<std::size_t>(rules.rules.size())};
   const auto enter = [&](std::size_t rule) {
@@ -106,9 +107,12 @@ Reached reached_rules(Rules& rules) {
     Visit& top = path.back();
     if (top.next == callees[top.rule].size()) {
       reached.order.push_back(top.rule);
+      left[top.rule] = true;
       path.pop_back();
     } else if (const std::size_t callee = callees[top.rule][top.next++]; !entered[callee]) {
       enter(callee);
+    } else {
+      reached.circular |= callee != top.rule && !left[callee];
     }
   }
   return reached;
@@ -122,10 +126,11 @@ void drop_unreached(Rules& rules) {
   }
 }
 
-// Puts rules where they are called if that makes little of it: those called once, and small ones.
-void inline_rules(Rules& rules) {
+// Puts rules where they are called if that makes little of it: those called once, and small ones. Returns whether some call
+// themselves through others.
+bool inline_rules(Rules& rules) {
   Expressions& expressions = rules.expressions;
-  const auto [order, calls] = reached_rules(rules);
+  const auto [order, calls, circular] = reached_rules(rules);
   std::vector<bool> goes(rules.rules.size());
   for (const std::size_t i : order) {
     RuleBody& rule = rules.rules[i];
@@ -139,6 +144,7 @@ void inline_rules(Rules& rules) {
     goes[i] = !recursive && (calls[i] == 1 || expressions.count(rule.body, most + 1) <= most);
   }
   drop_unreached(rules);
+  return circular;
 }
 
 void remove_left_recursion(Rules& rules) {
@@ -166,7 +172,7 @@ Rule Rules::import(Rules& other) {
 void simplify(Rules& rules) {
   drop_unreached(rules);
   remove_left_recursion(rules);
-  inline_rules(rules);
+  if (!inline_rules(rules)) return;
   inline_rules(rules);           // rules that called each other now call themselves
   remove_left_recursion(rules);  // and what recursed through others shows
 }
