@@ -117,11 +117,13 @@ bool Workers::enter(std::size_t rows) noexcept {
 }
 
 void Workers::leave() noexcept {
-  if (observed_ != nullptr) {
-    const std::chrono::nanoseconds stalled(stalled_.load(std::memory_order_relaxed));
-    observed_->observe(Clock::now() - turn_begin_, stalled / static_cast<int>(width()));
-  }
+  const Clock::duration elapsed = observed_ != nullptr ? Clock::now() - turn_begin_ : Clock::duration();
   end_beside();
+  // A turn that lent a helper for long says nothing about how many its runs should have.
+  if (observed_ != nullptr && std::chrono::nanoseconds(spent_beside_.load()) <= elapsed / 32) {
+    const std::chrono::nanoseconds stalled(stalled_.load(std::memory_order_relaxed));
+    observed_->observe(elapsed, stalled / static_cast<int>(width()));
+  }
   holder_.store(std::thread::id(), std::memory_order_relaxed);
   serving_.fetch_add(1);
   if (waiting_turns_.load() > 0) wake(turn_);
@@ -152,6 +154,7 @@ std::size_t Workers::queued() const noexcept {
 }
 
 void Workers::begin_beside(const BesideWork& beside) noexcept {
+  spent_beside_.store(0, std::memory_order_relaxed);
   if (beside.tasks == 0 || width() == 1) return;
   beside_.end = beside.tasks;
   beside_.stride = 1;
@@ -212,6 +215,15 @@ std::size_t Workers::work(std::size_t thread) noexcept {
   return done;
 }
 
+void Workers::help_beside(std::size_t thread) noexcept {
+  if (beside_.unclaimed.load(std::memory_order_relaxed) <= 0) return;
+  const Clock::time_point begin = Clock::now();
+  const std::size_t done = take_all(beside_, thread);
+  if (done == 0) return;
+  spent_beside_.fetch_add(std::chrono::nanoseconds(Clock::now() - begin).count(), std::memory_order_relaxed);
+  count_down(unfinished_beside_, done);
+}
+
 std::size_t Workers::take_all(Share& share, std::size_t thread) noexcept {
   std::size_t done = 0;
   while (share.unclaimed.load(std::memory_order_relaxed) > 0) {
@@ -245,7 +257,7 @@ void Workers::help(std::size_t thread) noexcept {
       const Clock::duration waited = wait_until(needed, work_, idle_helpers_);
       if (others_work && serving_.load() == turn) count_stall(waited);
     }
-    count_down(unfinished_beside_, take_all(beside_, thread));
+    help_beside(thread);
     count_down(unfinished_, work(thread));
   }
 }

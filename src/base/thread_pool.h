@@ -105,6 +105,7 @@ class Workers {
   void choose_width(std::size_t rows) noexcept;
   void begin_beside(const BesideWork& beside) noexcept;
   void end_beside() noexcept;
+  void help_beside(std::size_t thread) noexcept;
   void run_in_turn(std::size_t tiles, TileFunction function) noexcept;
   void deal(std::size_t tiles, TileFunction function) noexcept;
   std::size_t work(std::size_t thread) noexcept;
@@ -153,6 +154,7 @@ class Workers {
   std::vector<PoolWidth> widths_;  // for turns of 1 row, of 2 and 3, of 4 to 7, and so on
   PoolWidth* observed_ = nullptr;  // that of this turn, if there is one
   Clock::time_point turn_begin_;
+  std::atomic<std::int64_t> spent_beside_{0};  // nanoseconds of this turn, of all helpers together
   std::atomic<std::int64_t> stalled_{0};  // nanoseconds of this turn that threads waited for others' tiles, added up
 
   // Sleep. Who sleeps first counts itself, then looks once more; who has news first publishes, then looks at the

@@ -242,6 +242,22 @@ TEST(ThreadPoolTest, NarrowsWhenHelpersStall) {
   }
 }
 
+// The same stalls, but while a helper is lent for other work nobody can tell what they mean.
+TEST(ThreadPoolTest, TurnsWithLongBesideWorkDoNotNarrow) {
+  const auto pool = ThreadPool::create({.threads = 2, .spin = 1s}).value();
+  const auto task = [](std::size_t, std::size_t) noexcept { std::this_thread::sleep_for(10ms); };
+  for (int i = 0; i < 6; ++i) {
+    Workers::Turn turn(pool->workers(), 1, {1, task});
+    std::atomic<bool> helped = false;
+    turn.run(2, [&](std::size_t, std::size_t thread) noexcept {
+      if (thread == 1) helped = true;
+      while (!helped) std::this_thread::yield();
+      if (thread == 1) std::this_thread::sleep_for(40ms);
+    });
+    EXPECT_EQ(pool->workers().width(), 2u);
+  }
+}
+
 // Neither lock nor system call while nobody sleeps.
 TEST(ThreadPoolTest, NobodySleepsWithinTheSpin) {
   const auto pool = make_pool(2, 1s);
