@@ -14,9 +14,12 @@ std::string_view as_text(std::span<const std::uint32_t> key) {
 }  // namespace
 
 Mask::Mask(std::span<const std::uint64_t> words) {
+  const std::size_t most = words.size_bytes() / sizeof(Token);  // that take less memory as a list
   std::size_t count = 0;
-  for (const std::uint64_t word : words) count += static_cast<std::size_t>(std::popcount(word));
-  if (count * sizeof(Token) >= words.size_bytes()) {
+  for (std::size_t i = 0; i < words.size() && count < most; ++i) {
+    if (words[i] != 0) count += static_cast<std::size_t>(std::popcount(words[i]));
+  }
+  if (count >= most) {
     words_.assign(words.begin(), words.end());
     return;
   }
