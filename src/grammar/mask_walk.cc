@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMaxKeyDepth = 12;
 constexpr std::size_t kMaxKey = 512;  // words
-constexpr std::uint8_t kMuchRoom = length_class(8);
+constexpr std::uint8_t kMuchRoom = 8;  // bytes
 
 }  // namespace
 

@@ -20,13 +20,7 @@ constexpr std::uint8_t bit(TextKind kind) { return static_cast<std::uint8_t>(1u 
 inline constexpr std::uint8_t kBoundary = 1, kTextStates = 9;
 std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte);
 
-// Lengths in bytes by class: up to 2, 4, 8, 16, 32, or more; 0: none.
-inline constexpr std::uint8_t kAnyLength = 6;
-constexpr std::uint8_t length_class(std::uint32_t bytes) {
-  std::uint8_t number = bytes == 0 ? 0 : 1;
-  for (std::uint32_t most = 2; number > 0 && number < kAnyLength && bytes > most; most *= 2) ++number;
-  return number;
-}
-constexpr std::uint32_t longest_of_class(std::uint8_t number) { return number == 0 ? 0 : std::uint32_t{1} << number; }
+// Lengths in bytes; kAnyLength: that, or more.
+inline constexpr std::uint8_t kAnyLength = 255;
 
 }  // namespace rill::grammar

@@ -29,15 +29,16 @@ TextRoom TextRooms::of(Expr expr) {
   TextRoom room;
   steps_ = 0;
   for (const TextKind kind : kTextKinds) {
-    const auto fits = [&](std::uint8_t number) {
-      return core(expr, kind, number == kAnyLength ? kAnyNumber : longest_of_class(number), 0).has_value();
-    };
-    if (fits(kAnyLength)) {
+    const auto fits = [&](std::uint32_t most) { return core(expr, kind, most, 0).has_value(); };
+    if (fits(kAnyNumber)) {
       room.set(kind, kAnyLength);
     } else if (fits(1)) {
-      std::uint8_t number = kAnyLength - 1;
-      while (number > 1 && !fits(number)) --number;
-      room.set(kind, number);
+      std::uint32_t length = 1, too_long = kMostCounted + 1u;  // each length up to the largest that fits does
+      while (too_long - length > 1) {
+        const std::uint32_t middle = (length + too_long) / 2;
+        (fits(middle) ? length : too_long) = middle;
+      }
+      room.set(kind, static_cast<std::uint8_t>(length));
     }
   }
   return room;

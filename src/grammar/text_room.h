@@ -1,6 +1,8 @@
 // Which texts may follow in an expression whatever they say: as long as they are of a kind, and not too long.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,24 +15,21 @@
 
 namespace rill::grammar {
 
-// For each kind, a class of lengths: every text of the kind that is no longer may follow.
+// For each kind, a length: every text of the kind that is no longer may follow. kAnyLength: any text.
 class TextRoom {
  public:
-  constexpr std::uint8_t of(TextKind kind) const { return classes_ >> 3 * index(kind) & 7; }
-  constexpr void set(TextKind kind, std::uint8_t number) {
-    classes_ = static_cast<std::uint16_t>((classes_ & ~(7u << 3 * index(kind))) | unsigned{number} << 3 * index(kind));
-  }
-  constexpr bool none() const { return classes_ == 0; }
+  constexpr std::uint8_t of(TextKind kind) const { return lengths_[index(kind)]; }
+  constexpr void set(TextKind kind, std::uint8_t length) { lengths_[index(kind)] = length; }
+  constexpr bool none() const { return lengths_ == std::array<std::uint8_t, 4>{}; }
   friend constexpr TextRoom larger(TextRoom a, TextRoom b) {
-    for (const TextKind kind : kTextKinds) {
-      if (b.of(kind) > a.of(kind)) a.set(kind, b.of(kind));
-    }
+    for (std::size_t i = 0; i < a.lengths_.size(); ++i) a.lengths_[i] = std::max(a.lengths_[i], b.lengths_[i]);
     return a;
   }
 
  private:
-  std::uint16_t classes_ = 0;
+  std::array<std::uint8_t, 4> lengths_{};  // a power of two, to be atomic
 };
+static_assert(kTextKinds.size() <= 4);
 
 // Finds them for the expressions of one store. One thread at a time.
 class TextRooms {
@@ -43,6 +42,7 @@ class TextRooms {
 
  private:
   static constexpr std::size_t kMaxDepth = 6, kMaxSteps = 4096;
+  static constexpr std::uint8_t kMostCounted = 64;  // bytes; longer tokens are few
 
   std::optional<Expr> core(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);
   std::optional<Expr> core_of_repeat(Expr expr, TextKind kind, std::uint32_t most);

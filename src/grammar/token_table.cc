@@ -39,7 +39,7 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
       below = std::max(below, longest[child]);
     }
     longest[i] = below + 1;
-    trie.nodes[i].length = length_class(longest[i]);
+    trie.nodes[i].length = static_cast<std::uint8_t>(std::min<std::uint32_t>(longest[i], kAnyLength));
   }
   return trie;
 }

@@ -22,7 +22,7 @@ struct TokenTrie {
     std::uint32_t first_token;  // of `tokens`: those that end here or below, up to first_token of `end`
     std::uint16_t depth;        // bytes before this one
     std::uint8_t byte;
-    std::uint8_t length;        // the class (length_class) of the longest text of this byte and those below
+    std::uint8_t length;        // of the longest text of this byte and those below, at most kAnyLength
     std::uint8_t texts;         // the kinds of which this byte and those below are text, if a character begins with it
     std::uint8_t whole_texts;   // those of which the bytes before it are text, too
     bool ends_inside;           // a token here or below ends inside a character, if one begins with this byte
