@@ -248,13 +248,13 @@ TEST(ThreadPoolTest, TurnsWithLongBesideWorkDoNotNarrow) {
   const auto task = [](std::size_t, std::size_t) noexcept { std::this_thread::sleep_for(10ms); };
   for (int i = 0; i < 6; ++i) {
     Workers::Turn turn(pool->workers(), 1, {1, task});
+    ASSERT_EQ(pool->workers().width(), 2u);
     std::atomic<bool> helped = false;
     turn.run(2, [&](std::size_t, std::size_t thread) noexcept {
       if (thread == 1) helped = true;
       while (!helped) std::this_thread::yield();
       if (thread == 1) std::this_thread::sleep_for(40ms);
     });
-    EXPECT_EQ(pool->workers().width(), 2u);
   }
 }
 
