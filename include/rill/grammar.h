@@ -31,7 +31,7 @@ class MatcherState;
 // A limit that is reached is the error limit_exceeded, which names it; when a grammar is compiled, or later, since much of
 // it is made only as texts ask for it.
 struct GrammarLimits {
-  std::size_t max_expressions = 2'000'000;  // about 40 bytes each
+  std::size_t max_expressions = 2'000'000;  // about 90 bytes each
   std::size_t max_states = 100'000;         // of its automata; about 100 bytes and 4 for each class of bytes
   std::size_t max_stack_edges = 2'000'000;  // of one matcher, for nesting and ambiguity; 8 bytes each
   std::size_t mask_cache_bytes = std::size_t{64} << 20;  // for each vocabulary; emptied when it is full
