@@ -20,7 +20,11 @@ using test::some_tokens;
 std::shared_ptr<const Model> model(int threads) {
   static std::map<int, std::shared_ptr<const Model>> models;
   auto& slot = models[threads];
-  if (slot == nullptr) slot = test::load_bytes(make_tiny_model(test::tiny_options("gemma3")), {.threads = threads});
+  if (slot == nullptr) {
+    // Of passes this small a pool may find that one thread does them faster, and then nothing runs beside.
+    const auto pool = ThreadPool::create({.threads = threads, .narrow = false}).value();
+    slot = test::load_bytes(make_tiny_model(test::tiny_options("gemma3")), {.pool = pool});
+  }
   return slot;
 }
 
