@@ -6,11 +6,6 @@
 #include "base/error.h"
 
 namespace rill::grammar {
-namespace {
-
-constexpr std::size_t kMostInside = 64;  // states inside a character: more are not those of plain text
-
-}  // namespace
 
 Automaton::Automaton(Rules rules, std::size_t max_states)
     : rules_(std::move(rules)), max_states_(std::min(max_states, kChunk * kMaxChunks)) {
@@ -150,22 +145,8 @@ TextRoom Automaton::room(State state) {
 }
 
 bool Automaton::loops(State state, TextKind kind) {
-  std::vector<std::pair<State, std::uint8_t>> inside{{state, kBoundary}};  // a character
-  for (std::size_t i = 0; i < inside.size(); ++i) {
-    const auto [from, text] = inside[i];
-    for (unsigned value = 0; value < 256; ++value) {
-      const auto byte = static_cast<std::uint8_t>(value);
-      const std::uint8_t text_after = next_of_text(kind, text, byte);
-      if (text_after == 0) continue;
-      const State to = next(from, byte);
-      if (to == State::dead || (text_after == kBoundary && to != state)) return false;
-      const std::pair after{to, text_after};
-      if (text_after == kBoundary || std::find(inside.begin(), inside.end(), after) != inside.end()) continue;
-      if (inside.size() == kMostInside) return false;
-      inside.push_back(after);
-    }
-  }
-  return true;
+  const std::lock_guard lock(mutex_);
+  return rooms_.loops(info(state).expr, kind);
 }
 
 // Intersections and complements may match nothing without showing it; no state may be a dead end.

@@ -91,7 +91,6 @@ bool TextRooms::loops(Expr expr, TextKind kind) {
   return loops_[key] = find_loops(expr, kind);
 }
 
-// Whether every character of the kind leads back to the expression.
 bool TextRooms::find_loops(Expr expr, TextKind kind) {
   std::vector<std::pair<Expr, std::uint8_t>> inside{{expr, kBoundary}};  // a character
   for (std::size_t i = 0; i < inside.size(); ++i) {

@@ -39,6 +39,8 @@ class TextRooms {
   TextRooms(Expressions& expressions, HasMatch has_match) : e_(expressions), has_match_(std::move(has_match)) {}
 
   TextRoom of(Expr expr);
+  // Whether every character of the kind leads back to the expression.
+  bool loops(Expr expr, TextKind kind);
 
  private:
   static constexpr std::size_t kMaxDepth = 6, kMaxSteps = 4096;
@@ -47,7 +49,6 @@ class TextRooms {
   std::optional<Expr> core(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);
   std::optional<Expr> core_of_repeat(Expr expr, TextKind kind, std::uint32_t most);
   std::optional<Expr> core_of_all(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);
-  bool loops(Expr expr, TextKind kind);
   bool find_loops(Expr expr, TextKind kind);
 
   Expressions& e_;

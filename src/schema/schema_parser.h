@@ -31,7 +31,6 @@ class SchemaParser {
 
   Result<void> parse(std::string_view text);
 
- private:
   // A subschema that is to be read, and the URI that its references start from.
   struct Place {
     JsonView view;
@@ -39,6 +38,14 @@ class SchemaParser {
     std::string base;
     std::uint32_t document;
   };
+  using Read = Result<void> (SchemaParser::*)(JsonView value, const Place& place, SchemaId id);
+  struct Keyword {
+    std::string_view name;
+    Read read;  // null: says nothing about what is valid
+  };
+  static std::span<const Keyword> keywords();
+
+ private:
   struct Reference {
     SchemaId from;
     std::string uri;  // absolute
@@ -50,12 +57,6 @@ class SchemaParser {
     JsonView view;
     std::string pointer, base;
   };
-  using Read = Result<void> (SchemaParser::*)(JsonView value, const Place& place, SchemaId id);
-  struct Keyword {
-    std::string_view name;
-    Read read;  // null: says nothing about what is valid
-  };
-  static std::span<const Keyword> keywords();
 
   Schema& schema(SchemaId id) { return result_.schemas_[index(id)]; }
   Result<void> add_document(std::string_view text, std::string uri);
