@@ -11,6 +11,8 @@
 
 namespace rill {
 
+inline constexpr std::size_t kBytesOfStep = 16;  // of a text that is gone through
+
 class StepBudget {
  public:
   StepBudget() = default;  // without a limit

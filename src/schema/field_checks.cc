@@ -11,24 +11,19 @@ namespace {
 
 struct Found {
   JsonView value;
-  std::string pointer;
+  ValuePaths::Id path = ValuePaths::Id::root;
 };
 
 // The values at a JSON pointer, in which "*" stands for any one token.
-std::vector<Found> values_at(JsonView root, const std::vector<std::string>& tokens, StepBudget& budget) {
-  std::vector<Found> found{{root, ""}};
+std::vector<Found> values_at(JsonView root, const std::vector<std::string>& tokens, ValuePaths& paths) {
+  std::vector<Found> found{{root}};
   for (const std::string& token : tokens) {
     std::vector<Found> next;
     for (const Found& from : found) {
-      budget.spend(1);
-      const bool array = from.value.is(JsonKind::array);
-      const auto add = [&](JsonView child, std::size_t i) {
-        next.push_back({child, from.pointer + '/' + (array ? std::to_string(i) : pointer_token(child.name()))});
-      };
+      const auto add = [&](JsonView child, std::size_t i) { next.push_back({child, paths.add(from.path, child, i)}); };
       if (token == "*") {
-        budget.spend(from.value.size());
         for (std::size_t i = 0; i < from.value.size(); ++i) add(from.value[i], i);
-      } else if (array) {
+      } else if (from.value.is(JsonKind::array)) {
         if (const auto i = array_index(token); i && *i < from.value.size()) add(from.value[*i], *i);
       } else if (const auto member = from.value.find(token)) {
         add(*member, 0);
@@ -80,17 +75,24 @@ Result<FieldChecks> FieldChecks::create(const std::vector<FieldCheck>& checks, c
 std::vector<ValidationError> FieldChecks::run(std::string_view json, JsonView root, ValidationRun& run,
                                               std::size_t most, StepBudget& budget) const {
   std::vector<ValidationError> errors;
-  const auto apply = [&](const Check& check, JsonView value, const std::string& pointer, const std::string& schema) {
+  const auto apply = [&](const Check& check, JsonView value, const auto& pointer_of, const std::string& schema) {
     if (errors.size() == most) return;
+    std::string pointer = pointer_of();
     const std::string_view spelled = value.spelled(json);
     const JsonField field{pointer, spelled, value.is(JsonKind::string) ? value.text() : spelled};
-    if (auto message = message_of(check, field)) errors.push_back({pointer, schema, *std::move(message)});
+    auto message = message_of(check, field);
+    if (!message) return;
+    budget.spend(pointer.size());  // by the byte: all errors are kept
+    errors.push_back({std::move(pointer), schema, *std::move(message)});
   };
   for (const ByInstance& one : by_instance_) {
-    for (const Found& found : values_at(root, one.tokens, budget)) apply(one.check, found.value, found.pointer, "");
+    ValuePaths paths(budget);
+    for (const Found& found : values_at(root, one.tokens, paths)) {
+      apply(one.check, found.value, [&] { return paths.pointer(found.path); }, "");
+    }
   }
   if (by_schema_.empty()) return errors;
-  run.each_that_counts(SchemaId{}, root, [&](SchemaId id, JsonView value, const std::string& pointer) {
+  run.each_that_counts(SchemaId{}, root, [&](SchemaId id, JsonView value, const auto& pointer) {
     for (const BySchema& one : by_schema_) {
       if (one.schema == id) apply(one.check, value, pointer, one.pointer);
     }

@@ -12,7 +12,6 @@ namespace rill::schema {
 namespace {
 
 constexpr std::size_t kStepsOfValue = 8;
-constexpr std::size_t kBytesOfStep = 16;
 
 bool equal_texts(JsonView a, JsonView b) {
   if (a.kind() != JsonKind::number || a.text() == b.text()) return a.text() == b.text();

@@ -47,6 +47,7 @@ class JsonView {
   bool is(JsonKind kind) const { return node().kind == kind; }
   bool truth() const { return node().truth; }
   std::string_view text() const { return part(node().text, node().text_size); }  // of a string or number
+  bool is_member() const { return node().name != 0; }  // of an object: the root is no name
   // Of a member of an object: its name, also as a value.
   std::string_view name() const { return name_value().text(); }
   JsonView name_value() const { return {*nodes_, node().name}; }

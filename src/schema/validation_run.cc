@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -12,7 +11,6 @@ namespace rill::schema {
 namespace {
 
 constexpr std::size_t kStepsOfPair = 32;
-constexpr std::size_t kBytesOfStep = 16;
 
 std::uint64_t length_of(std::string_view text) {  // in code points
   std::uint64_t length = 0;
@@ -266,22 +264,25 @@ void ValidationRun::check(const Pair& pair, Fail fail, Descend descend) const {
 std::vector<ValidationError> ValidationRun::explain(SchemaId root, JsonView value, std::size_t most) {
   std::vector<ValidationError> errors;
   std::unordered_set<std::uint64_t> seen;
-  std::vector<Located> todo{{{root, value}, ""}};
+  ValuePaths paths(budget_);
+  std::vector<Located> todo{{{root, value}}};
   while (!todo.empty() && errors.size() < most) {
-    const Located at = std::move(todo.back());
+    const Located at = todo.back();
     todo.pop_back();
     if (valid(at.pair.schema, at.pair.value) || !seen.insert(key(at.pair)).second) continue;
     const std::string& keywords = schema(at.pair.schema).pointer;
     const auto fail = [&](std::string_view keyword, std::string_view message) {
       if (errors.size() == most) return;
+      std::string pointer = paths.pointer(at.path);
+      budget_.spend(pointer.size() + message.size());  // by the byte: all errors are kept
       errors.push_back(
-          {at.pointer, keywords + (keyword.empty() ? "" : "/") + std::string(keyword), std::string(message)});
+          {std::move(pointer), keywords + (keyword.empty() ? "" : "/") + std::string(keyword), std::string(message)});
     };
     std::vector<Located> deeper;
     check(at.pair, fail, [&](SchemaId id, JsonView child, std::optional<std::size_t> i) {
-      deeper.push_back({{id, child}, i ? child_pointer(at, child, *i) : at.pointer});
+      deeper.push_back({{id, child}, i ? paths.add(at.path, child, *i) : at.path});
     });
-    todo.insert(todo.end(), std::make_move_iterator(deeper.rbegin()), std::make_move_iterator(deeper.rend()));
+    todo.insert(todo.end(), deeper.rbegin(), deeper.rend());
   }
   return errors;
 }

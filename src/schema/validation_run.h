@@ -13,8 +13,8 @@
 
 #include "base/step_budget.h"
 #include "rill/json_schema.h"
-#include "schema/uri.h"
 #include "schema/validator.h"
+#include "schema/value_paths.h"
 
 namespace rill::schema {
 
@@ -28,8 +28,9 @@ class ValidationRun {
   // Why it does not hold: what no further subschema explains. After holds().
   std::vector<ValidationError> explain(SchemaId schema, JsonView value, std::size_t most);
 
-  // Calls use(schema, value, JSON pointer of the value) for what is asked of a value that is valid, and holds: not
-  // within `not`, nor within an alternative that does not hold. Names of members are left out. After holds().
+  // Calls use(schema, value, pointer) for what is asked of a value that is valid, and holds: not within `not`, nor within
+  // an alternative that does not hold; pointer() is the JSON pointer of the value. Names of members are left out. After
+  // holds().
   template <typename Use>
   void each_that_counts(SchemaId schema, JsonView value, Use use);
 
@@ -45,7 +46,7 @@ class ValidationRun {
   };
   struct Located {
     Pair pair;
-    std::string pointer;
+    ValuePaths::Id path = ValuePaths::Id::root;
   };
 
   static std::uint64_t key(const Pair& pair) { return std::uint64_t{index(pair.schema)} << 32 | pair.value.number(); }
@@ -94,11 +95,6 @@ class ValidationRun {
   template <typename Fail, typename Descend>
   void check_in_place(const Schema& s, JsonView value, Fail fail, Descend descend) const;
   bool has_repeats(JsonView array) const;
-
-  static std::string child_pointer(const Located& parent, JsonView child, std::size_t i) {
-    const bool element = parent.pair.value.is(JsonKind::array);
-    return parent.pointer + '/' + (element ? std::to_string(i) : pointer_token(child.name()));
-  }
 
   const Validator& validator_;
   StepBudget& budget_;
@@ -163,19 +159,20 @@ void ValidationRun::each_that_counts_in_place(const Schema& s, JsonView value, U
 template <typename Use>
 void ValidationRun::each_that_counts(SchemaId root, JsonView value, Use use) {
   std::unordered_set<std::uint64_t> seen;
-  std::vector<Located> todo{{{root, value}, ""}};
+  ValuePaths paths(budget_);
+  std::vector<Located> todo{{{root, value}}};
   while (!todo.empty()) {
-    const Located at = std::move(todo.back());
+    const Located at = todo.back();
     todo.pop_back();
     if (!seen.insert(key(at.pair)).second) continue;
     budget_.spend(1 + at.pair.value.size());
-    use(at.pair.schema, at.pair.value, at.pointer);
+    use(at.pair.schema, at.pair.value, [&] { return paths.pointer(at.path); });
     const Schema& s = schema(at.pair.schema);
     each_that_counts_in_place(s, at.pair.value, [&](SchemaId id) {
-      todo.push_back({{id, at.pair.value}, at.pointer});
+      todo.push_back({{id, at.pair.value}, at.path});
     });
     const auto descend = [&](SchemaId id, JsonView child, std::size_t i) {
-      todo.push_back({{id, child}, child_pointer(at, child, i)});
+      todo.push_back({{id, child}, paths.add(at.path, child, i)});
     };
     each_child(at.pair.schema, at.pair.value, descend);
     if (!is_container(at.pair.value)) continue;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
@@ -192,7 +196,34 @@ TEST(JsonSchemaTest, HostilePairsOfSchemaAndTextEnd) {
   expect_limit(validate("{\"multipleOf\":1." + std::string(5000, '3') + "}", std::string(100'000, '7')), "max_steps");
   const std::string unique = R"({"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}},"$ref":"#/$defs/u"})";
   expect_limit(validate(unique, std::string(500, '[') + list + std::string(500, ']')), "max_steps");
+  const std::string named = "{\"" + std::string(100'000, 'n') + "\":" + list + "}";  // a pointer is as long as the name
+  expect_limit(validate(R"({"additionalProperties":{"items":false}})", named), "max_steps");
 }
+
+#if defined(__linux__)
+long most_kib_so_far() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// The pointers of all values would be 2 GiB each time.
+TEST(JsonSchemaTest, PointersOfValuesAreNotAllKept) {
+  std::string text = "{\"" + std::string(100'000, 'n') + "\":[0";
+  for (int i = 1; i < 20'000; ++i) text += ",0";
+  text += "]}";
+  const long before = most_kib_so_far();
+  const auto fine = [](const JsonField&) { return std::optional<std::string>(); };
+  EXPECT_EQ(schema_of(R"({"additionalProperties":{"items":false}})").validate(text).value().errors.size(), 100u);
+  for (const FieldCheck& check : {FieldCheck{.instance = "/*/*", .check = fine},
+                                  FieldCheck{.schema = "/additionalProperties/items", .check = fine}}) {
+    const JsonSchema schema =
+        schema_of(R"({"additionalProperties":{"items":{}}})", {.checks = {check}, .limits = {.max_steps = 3'000'000}});
+    expect_limit(schema.validate(text), "max_steps");  // spelled one by one
+  }
+  EXPECT_LT(most_kib_so_far() - before, 256 << 10);
+}
+#endif
 
 TEST(JsonSchemaTest, WorkGrowsWithTheText) {
   std::string text = "{", schema = R"({"additionalProperties":false,"required":["k1"],"properties":{)";
