@@ -1,6 +1,6 @@
 #include "schema/field_checks.h"
 
-#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"

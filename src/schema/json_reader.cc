@@ -1,6 +1,7 @@
 #include "schema/json_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/utf8.h"

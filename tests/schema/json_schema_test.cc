@@ -43,8 +43,9 @@ TEST(JsonSchemaTest, SaysWhereAndWhy) {
             "/c~0 | /properties/c~0/anyOf | none of them holds; /d | /properties/d/allOf/0/minLength | too short; "
             "/d | /properties/d/allOf/1/pattern | does not match the pattern; /e | /properties/e/else/type | integer, "
             "not null or string");
-  EXPECT_EQ(validated(schema, R"({"q":0,"c~":1,"e":[{"x":1,"y":[]},2,{"y":[],"x":1.0}]})").substr(0, 43),
-            "invalid; /q | /additionalProperties | nothi");
+  EXPECT_EQ(validated(schema, R"({"q":0,"c~":1,"e":[{"x":1,"y":[]},2,{"y":[],"x":1.0}]})"),
+            "invalid; /q | /additionalProperties | nothing is allowed here; /e | /properties/e/then/uniqueItems | two "
+            "items are equal");
 }
 
 TEST(JsonSchemaTest, ErrorsNameOtherDocuments) {
