@@ -40,7 +40,7 @@ Result<JsonSchema> JsonSchema::compile(std::string_view text, const JsonSchemaOp
                         listed(document->annotations()));
     }
     auto compiled = std::make_shared<schema::CompiledSchema>();
-    RILL_ASSIGN(compiled->validator, schema::Validator::create(document));
+    RILL_ASSIGN(compiled->validator, schema::Validator::create(document, options.stop));
     std::vector<schema::Remark> open = document->not_enforced();
     open.insert(open.end(), compiled->validator->not_enforced().begin(), compiled->validator->not_enforced().end());
     if (!open.empty() && !options.lenient) {

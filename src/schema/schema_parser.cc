@@ -107,7 +107,12 @@ Result<void> SchemaParser::read_pending() {
 }
 
 Result<void> SchemaParser::add_document(std::string_view text, std::string uri) {
-  RILL_ASSIGN(JsonDocument document, JsonDocument::parse(text, {.max_depth = 256, .max_values = 1'000'000}));
+  const Result<JsonDocument> parsed = JsonDocument::parse(text, {.max_depth = 256, .max_values = 1'000'000});
+  if (!parsed) {
+    const Error& error = parsed.error();
+    return make_error(error.code, "schema{}{}: {}", uri.empty() ? "" : " ", uri, error.message);
+  }
+  const JsonDocument& document = *parsed;
   const auto number = static_cast<std::uint32_t>(result_.documents_.size());
   result_.digest_ = result_.digest_ * 31 + checksum(std::as_bytes(std::span(text)));
   result_.documents_.push_back(document);

@@ -10,29 +10,35 @@ namespace rill::schema {
 
 constexpr std::size_t kMaxInstructions = 4'000'000;
 
-Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const SchemaDocument> document) {
+Result<void> Validator::add_pattern(const Schema& schema, const std::string& pattern, const std::string& keyword) {
+  if (patterns_.contains(pattern)) return {};
+  Result<regex::Nfa> machine = regex::Nfa::compile(pattern);
+  if (!machine) {
+    not_enforced_.push_back({schema.pointer + '/' + keyword, keyword, machine.error().message});
+    return {};
+  }
+  instructions_ += machine->size();
+  if (instructions_ > kMaxInstructions) {
+    return make_error(ErrorCode::limit_exceeded, "schema: patterns of more than max_pattern_instructions = {} in all",
+                      kMaxInstructions);
+  }
+  patterns_.emplace(pattern, *std::move(machine));
+  return {};
+}
+
+Result<std::shared_ptr<const Validator>> Validator::create(std::shared_ptr<const SchemaDocument> document,
+                                                           const StopToken& stop) {
   return guarded([&]() -> Result<std::shared_ptr<const Validator>> {
     auto validator = std::make_shared<Validator>();
     validator->document_ = document;
-    std::size_t instructions = 0;
     for (std::size_t i = 0; i < document->size(); ++i) {
       const Schema& s = (*document)[static_cast<SchemaId>(i)];
-      const auto add = [&](const std::string& pattern, const std::string& keyword) {
-        if (validator->patterns_.contains(pattern)) return;
-        Result<regex::Nfa> machine = regex::Nfa::compile(pattern);
-        if (!machine) {
-          validator->not_enforced_.push_back({s.pointer + '/' + keyword, keyword, machine.error().message});
-        } else {
-          instructions += machine->size();
-          validator->patterns_.emplace(pattern, *std::move(machine));
-        }
+      const auto add = [&](const std::string& pattern, const std::string& keyword) -> Result<void> {
+        if (stop.stop_requested()) return Error{ErrorCode::cancelled, "the compiling of a schema was cancelled"};
+        return validator->add_pattern(s, pattern, keyword);
       };
-      if (s.pattern) add(*s.pattern, "pattern");
-      for (const auto& [pattern, id] : s.pattern_properties) add(pattern, "patternProperties");
-      if (instructions > kMaxInstructions) {
-        return make_error(ErrorCode::limit_exceeded, "schema: patterns of more than {} instructions in all",
-                          kMaxInstructions);
-      }
+      if (s.pattern) RILL_TRY(add(*s.pattern, "pattern"));
+      for (const auto& [pattern, id] : s.pattern_properties) RILL_TRY(add(pattern, "patternProperties"));
       if (s.format == Format::idn_hostname) {
         validator->not_enforced_.push_back(
             {s.pointer + "/format", "format: idn-hostname", "its rules are not known to rill"});

@@ -12,6 +12,7 @@
 #include "base/step_budget.h"
 #include "regex/nfa.h"
 #include "rill/result.h"
+#include "rill/stop_token.h"
 #include "schema/json_document.h"
 #include "schema/schema.h"
 
@@ -21,8 +22,9 @@ namespace rill::schema {
 // recurses.
 class Validator {
  public:
-  // A pattern that is no regular expression, or none that rill knows, is not enforced.
-  static Result<std::shared_ptr<const Validator>> create(std::shared_ptr<const SchemaDocument> document);
+  // A pattern that is no regular expression, or none that rill knows, is not enforced. Errors: limit_exceeded, cancelled.
+  static Result<std::shared_ptr<const Validator>> create(std::shared_ptr<const SchemaDocument> document,
+                                                         const StopToken& stop = {});
 
   bool is_valid(SchemaId schema, JsonView value) const;
 
@@ -39,8 +41,11 @@ class Validator {
   bool needs_evaluated() const { return needs_evaluated_; }
 
  private:
+  Result<void> add_pattern(const Schema& schema, const std::string& pattern, const std::string& keyword);
+
   std::shared_ptr<const SchemaDocument> document_;
   std::map<std::string, regex::Nfa, std::less<>> patterns_;
+  std::size_t instructions_ = 0;  // of all patterns
   std::vector<std::vector<std::uint32_t>> properties_by_name_;  // by schema: places in Schema::properties
   std::vector<Remark> not_enforced_;
   bool needs_evaluated_ = false;

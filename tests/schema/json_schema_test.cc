@@ -162,7 +162,8 @@ TEST(JsonSchemaTest, ChecksThatMeanNothingAreRefused) {
   EXPECT_EQ(JsonSchema::compile("{}", {.limits = {.max_errors = 0}}).error().code, ErrorCode::invalid_argument);
 }
 
-void expect_limit(const Result<Validation>& result, std::string_view limit) {
+template <typename T>
+void expect_limit(const Result<T>& result, std::string_view limit) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::limit_exceeded);
   EXPECT_NE(result.error().message.find(limit), std::string::npos) << result.error().message;
@@ -175,14 +176,22 @@ TEST(JsonSchemaTest, LimitsAreNamed) {
   expect_limit(schema_of(R"({"items":{}})", {.limits = {.max_steps = 20}}).validate("[1,1,1,1]"), "max_steps = 20");
   EXPECT_EQ(schema_of(R"({"items":false})", {.limits = {.max_errors = 2}}).validate("[1,1,1,1]").value().errors.size(),
             2u);
-  EXPECT_NE(JsonSchema::compile(R"({"items":{"items":{}}})", {.limits = {.max_subschemas = 2}})
-                .error()
-                .message.find("max_subschemas = 2"),
-            std::string::npos);
-  EXPECT_EQ(JsonSchema::compile(std::string(100'000, '[')).error().code, ErrorCode::limit_exceeded);
+  expect_limit(JsonSchema::compile(R"({"items":{"items":{}}})", {.limits = {.max_subschemas = 2}}),
+               "schema: more than max_subschemas = 2");
+}
+
+// They are no limits of JsonSchemaLimits, which have the same names.
+TEST(JsonSchemaTest, LimitsOfSchemasThemselvesAreToldApart) {
+  const std::string deep(300, '[');
+  expect_limit(JsonSchema::compile(deep), "schema: JSON is nested deeper than max_depth = 256");
+  expect_limit(JsonSchema::compile(R"({"$ref":"u:x"})", {.documents = {{"u:x", deep}}}), "schema u:x: JSON is nested");
+  expect_limit(JsonSchema::compile(std::string((16 << 20) + 1, ' ')), "schema: a JSON text of 16777217 bytes, max_bytes");
+  std::string zeros = "[0";
+  for (int i = 0; i < 1'000'000; ++i) zeros += ",0";
+  expect_limit(JsonSchema::compile(zeros), "schema: JSON has more than max_values = 1000000");
   std::string patterns = "{\"patternProperties\":{";
   for (int i = 0; i < 60; ++i) patterns += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "(a{1000}){99}\":{}";
-  EXPECT_EQ(JsonSchema::compile(patterns + "}}").error().code, ErrorCode::limit_exceeded);
+  expect_limit(JsonSchema::compile(patterns + "}}"), "schema: patterns of more than max_pattern_instructions = 4000000");
 }
 
 TEST(JsonSchemaTest, HostilePairsOfSchemaAndTextEnd) {
@@ -245,6 +254,20 @@ TEST(JsonSchemaTest, CanBeStopped) {
   for (int i = 0; i < 100'000; ++i) text += ",0";
   EXPECT_EQ(schema.validate(text + "]", source.token()).error().code, ErrorCode::cancelled);
   EXPECT_EQ(JsonSchema::compile("{}", {.stop = source.token()}).error().code, ErrorCode::cancelled);
+}
+
+TEST(JsonSchemaTest, CompilingCanBeStoppedAnyTime) {
+  constexpr std::string_view kSchema = R"({"patternProperties":{"a":true,"b":true,"c":true},"properties":{"d":{"pattern":"e"}}})";
+  for (int before = 0;; ++before) {  // how often the token is polled until it says stop
+    int polls = 0;
+    const auto schema = JsonSchema::compile(kSchema, {.stop = StopToken([&] { return ++polls > before; })});
+    if (schema) {
+      EXPECT_EQ(before, 5 + 4);  // each subschema, each pattern
+      break;
+    }
+    ASSERT_EQ(schema.error().code, ErrorCode::cancelled);
+    ASSERT_EQ(polls, before + 1);
+  }
 }
 
 TEST(JsonSchemaTest, ThreadsShareOne) {
