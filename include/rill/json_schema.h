@@ -21,9 +21,9 @@ namespace schema {
 struct CompiledSchema;
 }
 
-// A limit that is reached is the error limit_exceeded, which names it. What is said of a schema begins with "schema"; of it and
-// of each of its documents at most 16 MiB, 1,000,000 values and 256 arrays and objects in each other are read, under the same
-// names, and of their patterns at most max_pattern_instructions = 4,000,000 in all.
+// A limit that is reached is the error limit_exceeded, which names it. What is said of a schema begins with "schema";
+// of it and of each of its documents at most 16 MiB, 1,000,000 values and 256 arrays and objects in each other are
+// read, under the same names, and of their patterns at most max_pattern_instructions = 4,000,000 in all.
 struct JsonSchemaLimits {
   std::size_t max_subschemas = 100'000;             // of the schema and its documents
   std::size_t max_bytes = std::size_t{16} << 20;    // of a text that is validated; below 4 GiB
@@ -40,12 +40,12 @@ struct JsonField {
   std::string_view text;     // of a string: its characters; otherwise as `json`
 };
 
-// A check of one's own, beside the schema. It runs on the thread that validates, for texts that the schema holds valid, and
-// is called by several threads at once if they validate at once.
+// A check of one's own, beside the schema. It runs on the thread that validates, for texts that the schema holds valid,
+// and is called by several threads at once if they validate at once.
 struct FieldCheck {
   // For which values, one of both. `instance`: a JSON pointer, in which a "*" stands for any one name or index:
-  // "/orders/*/total"; absent fields are not checked. `schema`: the JSON pointer of a subschema, as in "#/$defs/date" but without
-  // the "#": all values that it holds for, wherever that counts for the validity of the whole.
+  // "/orders/*/total"; absent fields are not checked. `schema`: the JSON pointer of a subschema, as in "#/$defs/date"
+  // but without the "#": all values that it holds for, wherever that counts for the validity of the whole.
   std::optional<std::string> instance = std::nullopt;
   std::optional<std::string> schema = std::nullopt;
   // Nothing if the value is right, otherwise what is wrong. So is what() of an exception.
@@ -79,8 +79,8 @@ RILL_EXPORT const char* to_string(Validity validity) noexcept;
 
 struct ValidationError {
   std::string instance = {};  // JSON pointer of the value
-  // JSON pointer of the keyword that does not hold, after the URI of its document and '#' where that is not the main one; of
-  // FieldCheck::schema; or empty.
+  // JSON pointer of the keyword that does not hold, after the URI of its document and '#' where that is not the main
+  // one; of FieldCheck::schema; or empty.
   std::string schema = {};
   std::string message = {};
 };
@@ -90,9 +90,10 @@ struct Validation {
   std::vector<ValidationError> errors = {};  // in the order of the text's values, roughly; empty where it is valid
 };
 
-// Judges whole texts, by itself: it shares no more with the masks of Grammar::json_schema than the reading of schemas, patterns,
-// numbers and JSON, so that it can tell whether they were right. Numbers are exact, formats are enforced, of members with one name the
-// last counts. Immutable and thread-safe; copies share what was compiled.
+// Judges whole texts. It uses nothing of the masks of Grammar::json_schema, so that it can tell whether their automata
+// were right. The masks use it: for which names a pattern matches, and at the end of values that no automaton decides
+// (docs/grammar.md); an error there is one of both. Numbers are exact, formats are enforced, of members with one name
+// the last counts. Immutable and thread-safe; copies share what was compiled.
 class RILL_EXPORT JsonSchema {
  public:
   // Errors: malformed, not_found (a reference), limit_exceeded, all with a JSON pointer; unsupported, listing every
