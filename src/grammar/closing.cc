@@ -4,12 +4,9 @@
 
 namespace rill::grammar {
 
-Closing::Closing(std::shared_ptr<CompletionWeights> weights, std::span<const Token> end_tokens)
-    : completion_(std::move(weights), end_tokens), end_tokens_(end_tokens.begin(), end_tokens.end()) {
+Closing::Closing(std::shared_ptr<CompletionWeights> weights) : completion_(std::move(weights)) {
   const auto& texts = completion_.weights().table().trie.tokens;
-  text_ends_ = std::any_of(texts.begin(), texts.end(), [&](Token token) {
-    return std::binary_search(end_tokens_.begin(), end_tokens_.end(), token);
-  });
+  text_ends_ = std::any_of(texts.begin(), texts.end(), [&](Token token) { return completion_.weights().is_end(token); });
 }
 
 Places Closing::here(const TextMatcher& matcher) const {
@@ -31,19 +28,12 @@ void Closing::popped(std::size_t steps) {
 
 void Closing::make_plan(TextMatcher& matcher) {
   if (planned_) return;
-  Parser& parser = matcher.parser();
-  const std::size_t stacks = parser.stacks().size();
+  const StacksMark mark(matcher.parser().stacks());
   completion_.forget();
-  try {
-    auto tokens = completion_.tokens(parser, here(matcher), matcher.text());
-    planned_ = tokens.has_value();
-    if (planned_) plan_ = std::move(*tokens);
-    followed_ = 0;
-  } catch (...) {
-    parser.stacks().truncate(stacks);
-    throw;
-  }
-  parser.stacks().truncate(stacks);
+  auto tokens = completion_.tokens(matcher.parser(), here(matcher), matcher.text());
+  planned_ = tokens.has_value();
+  if (planned_) plan_ = std::move(*tokens);
+  followed_ = 0;
 }
 
 std::size_t Closing::tokens_to_end(TextMatcher& matcher) {
@@ -97,42 +87,37 @@ bool Closing::affordable(TextMatcher& matcher, const Places& after, std::size_t 
 void Closing::keep_named(TextMatcher& matcher, std::size_t budget, std::span<const std::uint64_t> before,
                          std::span<std::uint64_t> words) {
   const CompletionWeights& weights = completion_.weights();
-  Automaton& automaton = matcher.parser().automaton();
+  const bool bytes_tell = !text_ends_ && !matcher.parser().automaton().has_checks();
   std::vector<TokenLeaf> leaves;
   for (const Place& place : matcher.places()) {
-    for (const Automaton::Move& move : automaton.token_moves(place.state)) leaves.push_back(move.leaf);
+    for (const Automaton::Move& move : matcher.parser().automaton().token_moves(place.state)) leaves.push_back(move.leaf);
   }
-  const auto bytes_after = [&](Token token, bool is_text) -> std::size_t {
-    if (!matcher.push_token(token, weights.tokenizer().token_bytes(token), is_text)) return kNever;
+  // Whether `holds` of the places behind the token.
+  const auto after = [&](Token token, bool is_text, auto holds) {
+    if (!matcher.push_token(token, weights.tokenizer().token_bytes(token), is_text)) return false;
     completion_.forget();
-    const std::size_t bytes = completion_.bytes(matcher.parser(), here(matcher));
+    const bool result = holds(here(matcher));
     matcher.pop(1);
-    return bytes;
-  };
-  const auto try_token = [&](Token token) {
-    const auto word = static_cast<std::size_t>(token) / 64;
-    const std::uint64_t bit = std::uint64_t{1} << token % 64;
-    if (token < 0 || word >= words.size() || (before[word] & bit) == 0) return;
-    words[word] &= ~bit;
-    const bool is_text = weights.is_text(token);
-    if (!matcher.push_token(token, weights.tokenizer().token_bytes(token), is_text)) return;
-    completion_.forget();
-    const bool fits = affordable(matcher, here(matcher), budget);
-    matcher.pop(1);
-    if (fits) words[word] |= bit;
+    return result;
   };
   for (const TokenLeaf& leaf : leaves) {
     const auto token = weights.token_for(leaf);
     if (!token) continue;
-    if (leaf.negated && bytes_after(*token, false) + 2 <= budget && !text_ends_ && !automaton.has_checks()) {
+    const auto has_room = [&](const Places& then) { return completion_.bytes(matcher.parser(), then) + std::size_t{2} <= budget; };
+    if (leaf.negated && bytes_tell && after(*token, false, has_room)) {
       for (std::size_t i = 0; i < words.size(); ++i) {
         const auto own = static_cast<std::size_t>(leaf.token);
         const std::uint64_t others = own / 64 == i ? ~(std::uint64_t{1} << own % 64) : ~std::uint64_t{0};
         words[i] |= before[i] & others;
       }
-    } else {
-      try_token(*token);
+      continue;
     }
+    const auto word = static_cast<std::size_t>(*token) / 64;
+    const std::uint64_t bit = std::uint64_t{1} << *token % 64;
+    if (*token < 0 || word >= words.size() || (before[word] & bit) == 0) continue;
+    const bool is_text = grammar::is_text(weights.tokenizer(), *token) && !weights.is_end(*token);
+    const auto fits = [&](const Places& then) { return affordable(matcher, then, budget); };
+    words[word] = after(*token, is_text, fits) ? words[word] | bit : words[word] & ~bit;
   }
   completion_.forget();
 }
@@ -147,6 +132,7 @@ void Closing::restrict(TextMatcher& matcher, MaskWalk& walk, std::size_t budget,
   if (!names_tokens && is_far(matcher, budget, bytes)) return;
   // Farther away, what the plan begins with is affordable by its bytes alone.
   if (needs_plan ? bytes * std::size_t{4} + 256 > budget : text_ends_ || bytes + std::size_t{1} > budget) make_plan(matcher);
+  if (automaton.has_checks() && !planned_ && !enough(matcher, bytes, budget)) return;  // what could not be found may still be
   completion_.forget();
   const std::vector<std::uint64_t> before(words.begin(), words.end());
   std::uint32_t growth = 0;

@@ -14,11 +14,19 @@
 
 namespace rill::grammar {
 
-// One thread at a time. A copy goes on by itself.
+// One thread at a time. A copy goes on by itself, with the plan and without what is but remembered.
 class Closing {
  public:
-  // `end_tokens`: ascending.
-  Closing(std::shared_ptr<CompletionWeights> weights, std::span<const Token> end_tokens);
+  explicit Closing(std::shared_ptr<CompletionWeights> weights);
+  Closing(const Closing& other)
+      : completion_(other.completion_),
+        text_ends_(other.text_ends_),
+        plan_(other.plan_),
+        followed_(other.followed_),
+        planned_(other.planned_) {}
+  Closing& operator=(const Closing& other) { return *this = Closing(other); }
+  Closing(Closing&&) noexcept = default;
+  Closing& operator=(Closing&&) noexcept = default;
 
   // To the end of the text, the end token counted; at least kNever if no way is known.
   std::size_t tokens_to_end(TextMatcher& matcher);
@@ -41,7 +49,6 @@ class Closing {
   void make_plan(TextMatcher& matcher);
 
   Completion completion_;
-  std::vector<Token> end_tokens_;
   bool text_ends_ = false;  // an end token is text elsewhere: bytes say nothing about tokens
 
   // By how many bytes a token may put off the end, by where it is read: a state, and the states below it as deep as it

@@ -28,7 +28,8 @@ class Compiled {
   // The masks for one vocabulary; those of the last few are kept.
   std::shared_ptr<MaskCache> masks(std::shared_ptr<const TokenTable> table) const;
   // Those of the last one are kept.
-  std::shared_ptr<CompletionWeights> weights(const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table) const;
+  std::shared_ptr<CompletionWeights> weights(const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table,
+                                             std::span<const Token> end_tokens) const;
 
  private:
   mutable Automaton automaton_;

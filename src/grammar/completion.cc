@@ -260,7 +260,7 @@ bool Completion::guess(Parser& parser, const Places& from, std::string_view text
 std::optional<Token> Completion::token_at(std::uint32_t node) const {
   const TokenTrie& trie = weights_->table().trie;
   for (std::uint32_t t = trie.nodes[node].first_token; t < trie.nodes[node + 1].first_token; ++t) {
-    if (!std::binary_search(end_tokens_.begin(), end_tokens_.end(), trie.tokens[t])) return trie.tokens[t];
+    if (!weights_->is_end(trie.tokens[t])) return trie.tokens[t];
   }
   return std::nullopt;
 }
@@ -282,15 +282,14 @@ std::optional<std::vector<Token>> Completion::spell() {
       if (tokens < best.tokens) best = {tokens, token, then};
     };
     if (!is_byte(spelled_[rest - 1])) try_cut(token_of(spelled_[rest - 1]), rest - 1);
-    std::uint32_t node = 0, end = static_cast<std::uint32_t>(trie.nodes.size() - 1);
+    TokenTrie::Siblings next{};
     for (std::size_t at = rest; at > 0 && is_byte(spelled_[at - 1]); --at) {
       const auto byte = static_cast<std::uint8_t>(spelled_[at - 1]);
-      if (at == rest) node = weights_->first_node(byte);
-      while (node < end && trie.nodes[node].byte != byte) node = trie.nodes[node].end;
-      if (node >= end) break;
+      if (at == rest) next = trie.roots_of(byte);
+      const std::uint32_t node = trie.find(next, byte);
+      if (node == next.end) break;
       if (const auto token = token_at(node)) try_cut(*token, at - 1);
-      end = trie.nodes[node].end;
-      ++node;
+      next = trie.below(node);
     }
     cuts_.push_back(best);
   }

@@ -39,10 +39,12 @@ inline bool is_lighter(const Weight& a, const Weight& b) {
   return a.least != b.least ? a.least < b.least : a.height < b.height;
 }
 
-// Of one grammar and vocabulary. Thread-safe: under the lock of the automaton.
+// Of one grammar, vocabulary and set of end tokens. Thread-safe: under the lock of the automaton.
 class CompletionWeights {
  public:
-  CompletionWeights(Automaton& automaton, const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table);
+  // `end_tokens`: ascending.
+  CompletionWeights(Automaton& automaton, const Tokenizer& tokenizer, std::shared_ptr<const TokenTable> table,
+                    std::span<const Token> end_tokens);
 
   struct Entry {
     Weight weight;
@@ -54,12 +56,10 @@ class CompletionWeights {
 
   const TokenTable& table() const { return *table_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  std::uint32_t first_node(std::uint8_t byte) const { return first_nodes_[byte]; }
-  bool is_text(Token token) const {
-    return !tokenizer_.is_control(token) && tokenizer_.kind(token) != TokenKind::unused && !tokenizer_.token_bytes(token).empty();
-  }
+  std::span<const Token> end_tokens() const { return end_tokens_; }
+  bool is_end(Token token) const { return std::binary_search(end_tokens_.begin(), end_tokens_.end(), token); }
   bool writable(std::uint8_t byte) const { return writable_[byte]; }
-  // A token that `leaf` matches, and no other leaf that stands for one token.
+  // A token that `leaf` matches, and no other leaf that stands for one token; no end token unless it is named.
   std::optional<Token> token_for(const TokenLeaf& leaf) const;
 
  private:
@@ -82,8 +82,7 @@ class CompletionWeights {
   Automaton& automaton_;
   Tokenizer tokenizer_;
   std::shared_ptr<const TokenTable> table_;
-  std::vector<bool> is_end_;
-  std::array<std::uint32_t, 256> first_nodes_{};  // of the trie, by byte; its end if there is none
+  std::vector<Token> end_tokens_;
   std::array<bool, 256> writable_{};  // bytes that some token is alone
   std::vector<Weight> weights_;  // by expression
   std::vector<bool> is_known_;
@@ -92,12 +91,14 @@ class CompletionWeights {
   std::unordered_map<Expr, std::optional<std::string>> shortest_;  // of intersections and complements
 };
 
-// What one matcher asks. One thread at a time. A copy is as good as a new one.
+// What one matcher asks. One thread at a time. A copy begins anew, as the rest is but remembered.
 class Completion {
  public:
-  // `end_tokens`: ascending.
-  Completion(std::shared_ptr<CompletionWeights> weights, std::span<const Token> end_tokens)
-      : weights_(std::move(weights)), end_tokens_(end_tokens.begin(), end_tokens.end()) {}
+  explicit Completion(std::shared_ptr<CompletionWeights> weights) : weights_(std::move(weights)) {}
+  Completion(const Completion& other) : Completion(other.weights_) {}
+  Completion& operator=(const Completion& other) { return *this = Completion(other); }
+  Completion(Completion&&) noexcept = default;
+  Completion& operator=(Completion&&) noexcept = default;
 
   // Stack nodes may have changed since the last question.
   void forget() { below_.clear(); }
@@ -140,7 +141,6 @@ class Completion {
   std::optional<Token> token_at(std::uint32_t node) const;
 
   std::shared_ptr<CompletionWeights> weights_;
-  std::vector<Token> end_tokens_;
   std::vector<std::optional<CompletionWeights::Entry>> entries_;  // by state
   std::vector<Cost> below_;                                        // by stack node; kNotAsked
   std::vector<Symbol> chosen_;

@@ -1,5 +1,6 @@
 // The texts of fewest bytes that expressions hold.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -17,16 +18,15 @@ std::uint32_t times(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 CompletionWeights::CompletionWeights(Automaton& automaton, const Tokenizer& tokenizer,
-                                     std::shared_ptr<const TokenTable> table)
-    : automaton_(automaton), tokenizer_(tokenizer), table_(std::move(table)) {
-  is_end_.resize(tokenizer.size());
-  for (const Token token : tokenizer.end_tokens()) is_end_[static_cast<std::size_t>(token)] = true;
-  first_nodes_.fill(static_cast<std::uint32_t>(table_->trie.nodes.size() - 1));
-  for (const TokenTrie::Node& node : table_->trie.nodes) {
-    if (&node == &table_->trie.nodes.back() || node.depth > 0) continue;
-    first_nodes_[node.byte] = static_cast<std::uint32_t>(&node - table_->trie.nodes.data());
-    const TokenTrie::Node& next = (&node)[1];
-    if (next.first_token > node.first_token) writable_[node.byte] = true;
+                                     std::shared_ptr<const TokenTable> table, std::span<const Token> end_tokens)
+    : automaton_(automaton),
+      tokenizer_(tokenizer),
+      table_(std::move(table)),
+      end_tokens_(end_tokens.begin(), end_tokens.end()) {
+  const TokenTrie& trie = table_->trie;
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const auto [root, end] = trie.roots_of(static_cast<std::uint8_t>(byte));
+    writable_[byte] = root < end && trie.ends_token(root);
   }
   automaton_.with_rules([this](Rules& rules) { weigh_rules(rules); });
 }
@@ -34,10 +34,10 @@ CompletionWeights::CompletionWeights(Automaton& automaton, const Tokenizer& toke
 std::optional<Token> CompletionWeights::token_for(const TokenLeaf& leaf) const {
   if (!leaf.negated) return leaf.token;
   const auto leaves = automaton_.token_leaves();
-  for (std::size_t i = 0; i < is_end_.size(); ++i) {
+  for (std::size_t i = 0; i < tokenizer_.size(); ++i) {
     const auto token = static_cast<Token>(i);
     const bool named = std::any_of(leaves.begin(), leaves.end(), [&](const TokenLeaf& other) { return other.token == token; });
-    if (!named && !is_end_[i]) return token;
+    if (!named && !is_end(token)) return token;
   }
   return std::nullopt;
 }
@@ -167,7 +167,7 @@ const std::optional<std::string>& CompletionWeights::shortest(Expressions& expre
     char byte;
   };
   std::vector<Reached> queue{{expr, 0, 0}};
-  std::unordered_map<Expr, bool> seen{{expr, true}};
+  std::unordered_set<Expr> seen{expr};
   for (std::size_t at = 0; at < queue.size() && queue.size() < kMaxSearch; ++at) {
     if (expressions.nullable(queue[at].expr)) {
       std::string text;
@@ -175,14 +175,15 @@ const std::optional<std::string>& CompletionWeights::shortest(Expressions& expre
       std::reverse(text.begin(), text.end());
       return found->second = std::move(text);
     }
-    std::array<bool, 256> tried{};
+    ByteSet tried;
     for (const auto first : {'a', '0', 'A', ' ', '\0'}) {
       for (unsigned i = 0; i < 256; ++i) {
         const unsigned byte = (static_cast<unsigned>(first) + i) % 256;
-        if (!writable_[byte] || std::exchange(tried[automaton_.class_of(static_cast<std::uint8_t>(byte))], true)) continue;
-        const Expr next = expressions.derivative(queue[at].expr, {Kind::bytes, byte});
-        if (next == Expr::nothing || !seen.emplace(next, true).second) continue;
-        queue.push_back({next, at, static_cast<char>(byte)});
+        if (!writable_[byte] || tried.contains(byte)) continue;
+        ByteSet alike;
+        const Expr next = expressions.derivative(queue[at].expr, {Kind::bytes, byte}, &alike);
+        tried = tried | alike;
+        if (next != Expr::nothing && seen.insert(next).second) queue.push_back({next, at, static_cast<char>(byte)});
       }
     }
   }

@@ -65,16 +65,14 @@ bool may_join(const TokenTable& table, std::string_view text, std::size_t cut) {
   const TokenTrie& trie = table.trie;
   const auto covers = [&](std::size_t begin) {
     const auto first = static_cast<std::uint8_t>(text[begin]);
-    std::uint32_t node = trie.roots[first], end = trie.roots[first + 1u];
+    TokenTrie::Siblings next = trie.roots_of(first);
     for (std::size_t position = begin; position < text.size(); ++position) {
-      while (node < end && trie.nodes[node].byte != static_cast<std::uint8_t>(text[position])) node = trie.nodes[node].end;
-      if (node == end) return false;
-      const bool token_ends = trie.nodes[node].first_token < trie.nodes[node + 1].first_token;
-      if (position >= cut && token_ends) return true;
-      end = trie.nodes[node].end;
-      ++node;
+      const std::uint32_t node = trie.find(next, static_cast<std::uint8_t>(text[position]));
+      if (node == next.end) return false;
+      if (position >= cut && trie.ends_token(node)) return true;
+      next = trie.below(node);
     }
-    return node < end;  // one that goes on beyond the text
+    return next.begin < next.end;  // one that goes on beyond the text
   };
   for (std::size_t begin = cut - std::min(cut, table.longest); begin < cut; ++begin) {
     if (covers(begin)) return true;

@@ -37,10 +37,11 @@ std::shared_ptr<MaskCache> Compiled::masks(std::shared_ptr<const TokenTable> tab
 }
 
 std::shared_ptr<CompletionWeights> Compiled::weights(const Tokenizer& tokenizer,
-                                                     std::shared_ptr<const TokenTable> table) const {
+                                                     std::shared_ptr<const TokenTable> table,
+                                                     std::span<const Token> end_tokens) const {
   const std::lock_guard lock(mutex_);
-  if (weights_ == nullptr || &weights_->table() != table.get()) {
-    weights_ = std::make_shared<CompletionWeights>(automaton_, tokenizer, std::move(table));
+  if (weights_ == nullptr || &weights_->table() != table.get() || !std::ranges::equal(weights_->end_tokens(), end_tokens)) {
+    weights_ = std::make_shared<CompletionWeights>(automaton_, tokenizer, std::move(table), end_tokens);
   }
   return weights_;
 }

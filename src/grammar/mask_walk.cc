@@ -62,62 +62,37 @@ void MaskWalk::allowed(TextMatcher& matcher, MaskCache& cache, std::span<std::ui
 
 void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<std::uint64_t> words) {
   Parser& parser = matcher.parser();
-  const std::size_t stacks = parser.stacks().size();
-  text_ = matcher.text();
-  text_before_ = text_.size();
-  depends_on_text_ = false;
+  const Parser::Watch watch(parser, from_, Parser::Counts::clamped);
+  start(matcher, nullptr);
   parser.asked_check();
-  parser.watch(from_);
-  const auto undo = [&] {
-    parser.end_watch();
-    parser.stacks().truncate(stacks);
-  };
-  try {
-    start(parser);
-    const std::optional<TextKind> preset = likely_text(parser, table);
-    if (preset) {
-      std::ranges::copy(table.texts[index(*preset)].tokens, words.begin());
-    } else {
-      std::ranges::fill(words, std::uint64_t{0});
-    }
-    walk(parser, table.trie, preset, words);
-    add_token_moves(parser, table, words);
-  } catch (...) {
-    undo();
-    throw;
+  depends_on_text_ = false;
+  const std::optional<TextKind> preset = likely_text(parser, table);
+  if (preset) {
+    std::ranges::copy(table.texts[index(*preset)].tokens, words.begin());
+  } else {
+    std::ranges::fill(words, std::uint64_t{0});
   }
-  undo();
+  walk(parser, table.trie, preset, words);
+  add_token_moves(parser, table, words);
 }
 
 std::size_t MaskWalk::restrict(TextMatcher& matcher, const TokenTable& table, const Affordable& affordable,
                               std::span<std::uint64_t> words) {
-  Parser& parser = matcher.parser();
-  const std::size_t stacks = parser.stacks().size();
-  const auto undo = [&] {
-    affordable_ = nullptr;
-    parser.end_watch();
-    parser.stacks().truncate(stacks);
-  };
   from_.assign(matcher.places().begin(), matcher.places().end());
-  text_ = matcher.text();
-  text_before_ = text_.size();
   kept_.assign(words.size(), 0);
-  try {
-    parser.watch(from_, Parser::Counts::exact);
-    start(parser);
-    affordable_ = &affordable;
-    walk(parser, table.trie, std::nullopt, kept_);
-  } catch (...) {
-    undo();
-    throw;
-  }
-  undo();
+  const Parser::Watch watch(matcher.parser(), from_, Parser::Counts::exact);
+  start(matcher, &affordable);
+  walk(matcher.parser(), table.trie, std::nullopt, kept_);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] &= kept_[i];
-  return parser.watched_depth();
+  return matcher.parser().watched_depth();
 }
 
-void MaskWalk::start(Parser& parser) {
-  classes_ = parser.automaton().classes();
+// `affordable` lives as long as the walk.
+void MaskWalk::start(const TextMatcher& matcher, const Affordable* affordable) {
+  affordable_ = affordable;
+  text_ = matcher.text();
+  text_before_ = text_.size();
+  classes_ = matcher.parser().automaton().classes();
   sets_.assign(1, Set{0, 0});
   places_.clear();
   moves_.assign(classes_, kDead);

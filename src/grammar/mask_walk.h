@@ -46,7 +46,7 @@ class MaskWalk {
   bool make_key(Parser& parser, std::size_t depth);
   bool append_below(Parser& parser, StackNode node, std::size_t depth);
   void compute(TextMatcher& matcher, const TokenTable& table, std::span<std::uint64_t> words);
-  void start(Parser& parser);
+  void start(const TextMatcher& matcher, const Affordable* affordable);
   std::uint32_t find_or_add(std::span<const Place> places);
   std::uint32_t next(Parser& parser, std::uint32_t set, std::uint8_t byte) {
     const std::uint32_t known = moves_[set * classes_ + parser.automaton().class_of(byte)];

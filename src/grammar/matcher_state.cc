@@ -30,7 +30,7 @@ bool MatcherState::names_token(Token token) {
 }
 
 Closing& MatcherState::closing() {
-  if (!closing_) closing_.emplace(compiled_->weights(tokenizer_, cache_->shared_table()), end_tokens_);
+  if (!closing_) closing_.emplace(compiled_->weights(tokenizer_, cache_->shared_table(), end_tokens_));
   return *closing_;
 }
 
@@ -80,8 +80,7 @@ bool MatcherState::push(Token token) {
     return true;
   }
   if (ends && !names_token(token)) return false;
-  const bool is_text = !ends && !tokenizer_.is_control(token) && tokenizer_.kind(token) != TokenKind::unused &&
-                       !tokenizer_.token_bytes(token).empty();
+  const bool is_text = !ends && grammar::is_text(tokenizer_, token);
   const bool any_named = !matcher_.parser().automaton().token_leaves().empty();
   if (!is_text && !any_named) return false;
   return matcher_.push_token(token, tokenizer_.token_bytes(token), is_text);

@@ -72,6 +72,19 @@ class Stacks {
   std::vector<std::uint32_t> table_;
 };
 
+// Takes away what is added to stacks while it lives.
+class StacksMark {
+ public:
+  explicit StacksMark(Stacks& stacks) : stacks_(stacks), size_(stacks.size()) {}
+  ~StacksMark() { stacks_.truncate(size_); }
+  StacksMark(const StacksMark&) = delete;
+  StacksMark& operator=(const StacksMark&) = delete;
+
+ private:
+  Stacks& stacks_;
+  std::size_t size_;
+};
+
 // One thread at a time. A copy shares the automaton alone.
 class Parser {
  public:
@@ -90,12 +103,24 @@ class Parser {
 
   // States that clamped() takes to be one: they are the same to a text of less than `most` bytes.
   void set_clamp(std::uint32_t most) { clamp_ = most; }
-  // From here on it is noted how deep is looked into stack nodes that stand now; they are seen through clamped(), or not.
   enum class Counts : std::uint8_t { clamped, exact };
-  void watch(std::span<const Place> from, Counts counts = Counts::clamped);
-  std::size_t watched_depth() const { return depth_; }
+  // While it lives it is noted how deep is looked into stack nodes that stand now; they are seen through clamped(), or not.
+  // What is added to the stacks goes with it.
+  class Watch {
+   public:
+    Watch(Parser& parser, std::span<const Place> from, Counts counts) : parser_(parser), mark_(parser.stacks_) {
+      parser.watch(from, counts);
+    }
+    ~Watch() { parser_.watching_ = false; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    Parser& parser_;
+    StacksMark mark_;
+  };
+  std::size_t watched_depth() const { return depth_; }  // of the last one
   State clamped(State state);
-  void end_watch() { watching_ = false; }
   // Whether a value check was asked since this was last called.
   bool asked_check() { return std::exchange(asked_check_, false); }
 
@@ -114,6 +139,7 @@ class Parser {
     std::uint32_t next;  // index + 1
   };
 
+  void watch(std::span<const Place> from, Counts counts);
   void start_closure();
   void finish_closure(Places& to);
   void reach(Place place);

@@ -89,28 +89,18 @@ void TextMatcher::pop(std::size_t count) {
 }
 
 std::string TextMatcher::forced(std::size_t most) {
-  const std::size_t stacks = parser_.stacks().size(), text = text_.size();
-  std::string bytes;
-  const auto undo = [&] {
-    parser_.stacks().truncate(stacks);
-    text_.resize(text);
-  };
-  try {
-    read({});
-    while (bytes.size() < most) {
-      const auto byte = only_byte(parser_.automaton(), now_);
-      if (!byte) break;
-      if (parser_.automaton().has_checks()) text_ += static_cast<char>(*byte);
-      parser_.step(now_.places, *byte, text_, next_);
-      if (!next_.alive()) break;  // a check of a value refuses it
-      std::swap(now_, next_);
-      bytes += static_cast<char>(*byte);
-    }
-  } catch (...) {
-    undo();
-    throw;
+  const StacksMark mark(parser_.stacks());
+  std::string text = text_, bytes;
+  read({});
+  while (bytes.size() < most) {
+    const auto byte = only_byte(parser_.automaton(), now_);
+    if (!byte) break;
+    if (parser_.automaton().has_checks()) text += static_cast<char>(*byte);
+    parser_.step(now_.places, *byte, text, next_);
+    if (!next_.alive()) break;  // a check of a value refuses it
+    std::swap(now_, next_);
+    bytes += static_cast<char>(*byte);
   }
-  undo();
   return bytes;
 }
 

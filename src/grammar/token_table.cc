@@ -63,7 +63,7 @@ void find_texts(TokenTrie& trie, TextKind kind) {
       text_below &= text[child];
       whole_below &= whole[child];
     }
-    if (node.first_token < trie.nodes[i + 1].first_token) whole_below &= 1u << kBoundary;
+    if (trie.ends_token(i)) whole_below &= 1u << kBoundary;
     for (std::uint8_t state = kBoundary; state < kTextStates; ++state) {
       const std::uint8_t after = next_of_text(kind, state, node.byte);
       if (after == 0) continue;
@@ -78,7 +78,7 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 
 constexpr std::size_t kMostRoots = 6;
 
-bool is_text(TextKind kind, std::string_view bytes) {
+bool is_made_of(TextKind kind, std::string_view bytes) {
   std::uint8_t state = kBoundary;
   for (const char byte : bytes) state = next_of_text(kind, state, static_cast<std::uint8_t>(byte));
   return state != 0;
@@ -86,15 +86,18 @@ bool is_text(TextKind kind, std::string_view bytes) {
 
 }  // namespace
 
+bool is_text(const Tokenizer& tokenizer, Token token) {
+  const std::size_t size = tokenizer.token_bytes(token).size();
+  return !tokenizer.is_control(token) && tokenizer.kind(token) != TokenKind::unused && size > 0 && size <= 0xFFFF;
+}
+
 TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()) {
   std::vector<Token> order;
   for (std::size_t i = 0; i < vocabulary; ++i) {
     const auto token = static_cast<Token>(i);
-    const std::string_view bytes = tokenizer.token_bytes(token);
-    if (tokenizer.is_control(token) || tokenizer.kind(token) == TokenKind::unused) continue;
-    if (bytes.empty() || bytes.size() > 0xFFFF) continue;  // no text, or one that nothing needs
+    if (!is_text(tokenizer, token)) continue;
     order.push_back(token);
-    longest = std::max(longest, bytes.size());
+    longest = std::max(longest, tokenizer.token_bytes(token).size());
   }
   std::sort(order.begin(), order.end(), [&](Token a, Token b) {
     const int compared = tokenizer.token_bytes(a).compare(tokenizer.token_bytes(b));
@@ -108,7 +111,7 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
     std::array<std::uint32_t, 256> begin_with{};
     for (const Token token : order) {
       const std::string_view bytes = tokenizer.token_bytes(token);
-      if (!is_text(kind, bytes)) continue;
+      if (!is_made_of(kind, bytes)) continue;
       const auto number = static_cast<std::size_t>(token);
       of_kind.tokens[number / TokenSet::kWordBits] |= std::uint64_t{1} << number % TokenSet::kWordBits;
       ++begin_with[static_cast<std::uint8_t>(bytes[0])];

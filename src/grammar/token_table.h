@@ -27,10 +27,28 @@ struct TokenTrie {
     std::uint8_t whole_texts;   // those of which the bytes before it are text, too
     bool ends_inside;           // a token here or below ends inside a character, if one begins with this byte
   };
+
+  // Nodes beside each other, with all below them, from `begin` to before `end`.
+  struct Siblings {
+    std::uint32_t begin, end;
+  };
+  Siblings roots_of(std::uint8_t byte) const { return {roots[byte], roots[byte + 1u]}; }
+  Siblings below(std::uint32_t node) const { return {node + 1, nodes[node].end}; }
+  // The one of `byte`; siblings.end if there is none.
+  std::uint32_t find(Siblings siblings, std::uint8_t byte) const {
+    std::uint32_t node = siblings.begin;
+    while (node < siblings.end && nodes[node].byte != byte) node = nodes[node].end;
+    return node < siblings.end ? node : siblings.end;
+  }
+  bool ends_token(std::size_t node) const { return nodes[node].first_token < nodes[node + 1].first_token; }
+
   std::vector<Node> nodes;    // each before those below it; one more at the end closes the ranges
   std::vector<Token> tokens;  // by their bytes
   std::array<std::uint32_t, 257> roots{};  // the first node whose first byte is at least this one
 };
+
+// Whether it stands for its bytes in a text: control and unused tokens do not, nor does one that nothing needs.
+bool is_text(const Tokenizer& tokenizer, Token token);
 
 // Immutable, thread-safe.
 struct TokenTable {
@@ -38,7 +56,7 @@ struct TokenTable {
 
   std::size_t vocabulary = 0;
   std::size_t longest = 0;  // bytes of a token
-  TokenTrie trie;           // every token that is text: control and unused tokens are not
+  TokenTrie trie;           // every token that is text
 
   struct Texts {
     std::vector<std::uint64_t> tokens;  // those that are texts of the kind, as bits

@@ -197,5 +197,45 @@ TEST(Closing, MaskThatCannotFinishIsRefusedWithTheNumber) {
   EXPECT_NE(chain(5).error().message.find("takes 6"), std::string::npos) << chain(5).error().message;
 }
 
+// Two equal items were chosen while the end was far: nothing closes the array any more, and nothing is left out.
+TEST(Closing, WhereNoWayIsKnownTheMaskIsThatOfTheGrammar) {
+  const Tokenizer tokenizer = vocabulary();
+  const Grammar unique = Grammar::json_schema(R"({"type":"array","uniqueItems":true,"items":{"enum":[1,11]}})").value();
+  auto matcher = GrammarMatcher::create(unique, tokenizer).value();
+  matcher.accept_bytes("[1,1,1").value();
+  EXPECT_EQ(matcher.shortest_tokens().error().code, ErrorCode::unsupported);
+  TokenSet all, within;
+  all.reset(tokenizer.size());
+  matcher.allowed(all).value();
+  EXPECT_GT(all.count(), 0u);
+  for (const std::size_t budget : {2u, 3u, 9u, 400u}) {
+    within.reset(tokenizer.size());
+    matcher.allowed(within, budget).value();
+    EXPECT_TRUE(within == all) << budget;
+  }
+}
+
+// Any token but one, where the first that would do is an end token of this matcher.
+TEST(Closing, EndTokensAreTheMatchersOwn) {
+  const Tokenizer tokenizer = vocabulary();
+  const Grammar other = Grammar::gbnf("root ::= !<t> \"1\"?", {.tokenizer = tokenizer}).value();
+  for (const bool again : {false, true}) {  // both share what is known of the grammar
+    for (const Token end : {Token{0}, Token{1}, Token{2}}) {
+      auto matcher = GrammarMatcher::create(other, tokenizer, {.end_tokens = std::vector<Token>{end}}).value();
+      EXPECT_EQ(matcher.shortest_tokens().value(), 2u) << end << again;
+      TokenSet set;
+      set.reset(tokenizer.size());
+      matcher.allowed(set, 2).value();
+      EXPECT_GT(set.count(), 0u) << end << again;
+      EXPECT_FALSE(set.contains(end));
+      set.for_each([&](Token token) {
+        auto fork = matcher;
+        ASSERT_TRUE(fork.accept(token)) << token;
+        EXPECT_TRUE(fork.can_end());
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rill
