@@ -68,7 +68,8 @@ struct GenerateOptions {
   std::optional<SamplerChain> chain = std::nullopt;      // instead of `sampling`
   std::optional<Grammar> grammar = std::nullopt;         // the answer is a text of it; with `chain`, put grammar_mask there
   // With a grammar: the answer is finished within max_tokens and the window, its end token included, by a mask that leaves
-  // out what would not fit. invalid_argument at the start, with the number, if even the shortest text takes more.
+  // out what would not fit; where value checks of a schema take part, as far as a way to the end is found (docs/grammar.md).
+  // invalid_argument at the start, with the number, if even the shortest text takes more.
   bool close_within_budget = true;
   // What the grammar leaves no choice about is not sampled, and computed several tokens at a time: those that the tokenizer
   // makes of the whole text (docs/numerics.md). With false each is sampled, which can be other tokens, and another answer.

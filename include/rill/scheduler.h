@@ -95,7 +95,8 @@ struct StepReport {
 
 // Every answer has the bits that it has alone, whatever else is scheduled. A request that fails ends alone. submit(),
 // metrics() and all of Ticket are thread-safe; step() and run_until_idle() are for one thread at a time. Processors,
-// samplers and callbacks of requests run inside step(). Move-only; destroying it cancels what has not ended.
+// samplers and callbacks of requests run inside step(), LogitsProcessor::prepare() on any thread of the pool. Move-only;
+// destroying it cancels what has not ended.
 class RILL_EXPORT Scheduler {
  public:
   // invalid_argument names the option.

@@ -12,6 +12,7 @@ namespace rill {
 
 // Reaches what grammars are made of, to make others of it.
 struct GrammarParts {
+  static const grammar::Compiled* compiled(const Grammar& grammar) { return grammar.compiled_.get(); }
   static grammar::Expr import(grammar::Rules& rules, const Grammar& part) {
     return part.compiled_->automaton().with_rules(
         [&](grammar::Rules& source) { return rules.expressions.call(rules.import(source)); });

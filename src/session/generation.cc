@@ -424,7 +424,6 @@ void GenerationState::take(Token token, Chunk& chunk) {
   } else {
     forced_.clear();
   }
-  if (forced_.empty()) find_forced();
   StopMatcher::Step step = spell(token);
   chunk.text = std::move(step.text);
   if (step.match) {
@@ -434,6 +433,7 @@ void GenerationState::take(Token token, Chunk& chunk) {
   } else if (result_.tokens.size() == options_.max_tokens) {
     end(FinishReason::max_tokens, chunk);
   }
+  if (phase_ != Phase::ended && forced_.empty()) find_forced();
 }
 
 // The text that is now certain.

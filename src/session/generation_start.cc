@@ -72,19 +72,22 @@ Result<std::shared_ptr<GenerationState>> GenerationState::start(std::shared_ptr<
   const auto held = session->tokens();
   std::vector<Token> tokens(held.begin(), held.end());
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
-  return make(std::move(session), std::move(tokens), held.size(), std::move(options), started, tokenize);
+  const auto budget = budget_of(options, tokens.size(), session->options().context_tokens);
+  return make(std::move(session), std::move(tokens), held.size(), std::move(options), budget, started, tokenize);
 }
 
 Result<std::shared_ptr<GenerationState>> GenerationState::start_over(std::shared_ptr<SessionState> session,
                                                                      std::vector<Token> tokens, GenerateOptions options,
                                                                      Duration started, Duration tokenize) {
-  return make(std::move(session), std::move(tokens), 0, std::move(options), started, tokenize);
+  const auto budget = budget_of(options, tokens.size(), session->options().context_tokens);
+  return make(std::move(session), std::move(tokens), 0, std::move(options), budget, started, tokenize);
 }
 
 Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<SessionState> session,
                                                                std::vector<Token> tokens, std::size_t prompt_begin,
-                                                               GenerateOptions options, Duration started,
-                                                               Duration tokenize) {
+                                                               GenerateOptions options,
+                                                               std::optional<std::size_t> grammar_budget,
+                                                               Duration started, Duration tokenize) {
   RILL_TRY(check_options(options, tokens.size() - prompt_begin, session->loaded().vocabulary_size()));
   RILL_TRY(session->check_tokens(std::span<const Token>(tokens).subspan(prompt_begin)));
   for (std::size_t& boundary : options.cache_boundaries) boundary += prompt_begin;
@@ -101,8 +104,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   if (!chain) {
     std::vector<Processor> masks;
     if (options.grammar) {
-      const auto budget = budget_of(options, tokens.size(), session->options().context_tokens);
-      masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens, .max_tokens = budget}));
+      masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens, .max_tokens = grammar_budget}));
     }
     RILL_ASSIGN(chain,
                 make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens},
@@ -111,6 +113,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   auto state =
       std::make_shared<GenerationState>(std::move(session), std::move(options), *std::move(chain), std::move(matcher));
   state->chain_was_given_ = chain_was_given;
+  state->grammar_budget_ = grammar_budget;
   state->tokens_ = std::move(tokens);
   state->end_tokens_ = std::move(end_tokens);
   state->epoch_ = state->session_->epoch();

@@ -98,7 +98,8 @@ class GenerationState {
 
   static Result<std::shared_ptr<GenerationState>> make(std::shared_ptr<SessionState> session, std::vector<Token> tokens,
                                                        std::size_t prompt_begin, GenerateOptions options,
-                                                       Duration started, Duration tokenize);
+                                                       std::optional<std::size_t> grammar_budget, Duration started,
+                                                       Duration tokenize);
   Result<void> check_room() const;
   void resolve_stop_tokens();
   Result<void> start_speculation();
@@ -127,6 +128,7 @@ class GenerationState {
   GenerateOptions options_;
   SamplerChain chain_;
   bool chain_was_given_ = false;
+  std::optional<std::size_t> grammar_budget_;  // tokens from the answer's begin; that of the session where it began
   std::unique_ptr<Speculation> speculation_;  // null: off
   StopMatcher matcher_;
   Detokenizer detokenizer_;

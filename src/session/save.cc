@@ -29,6 +29,7 @@ namespace session {
 // An answer but for the session. What its text and its stop strings have come to follows from its tokens.
 struct GenerationState::Saved {
   GenerateOptions options;
+  std::optional<std::size_t> grammar_budget;
   ChainFrom chain_from = ChainFrom::sampling;
   std::vector<std::byte> chain;
   Phase phase = Phase::prompt;
@@ -42,7 +43,8 @@ struct GenerationState::Saved {
 template <typename Archive>
 void fields(Archive& archive, GenerationState::Saved& saved) {
   auto phase = static_cast<std::uint8_t>(saved.phase);
-  archive(saved.options, saved.chain_from, saved.chain, phase, saved.not_computed, saved.forced, saved.tokens, saved.result, saved.elapsed);
+  archive(saved.options, saved.grammar_budget, saved.chain_from, saved.chain, phase, saved.not_computed, saved.forced,
+          saved.tokens, saved.result, saved.elapsed);
   if constexpr (Archive::kReading) {
     if (phase > static_cast<std::uint8_t>(GenerationState::Phase::ended)) return archive.fail();
     saved.phase = static_cast<GenerationState::Phase>(phase);
@@ -57,6 +59,7 @@ Result<std::vector<std::byte>> GenerationState::save() const {
   Saved saved;
   saved.options = options_;
   saved.options.end_tokens = end_tokens_;
+  saved.grammar_budget = grammar_budget_;
   saved.chain_from = chain_was_given_   ? ChainFrom::chain
                      : options_.grammar ? ChainFrom::sampling_and_grammar
                                         : ChainFrom::sampling;
@@ -111,7 +114,7 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   saved.options.stop = std::move(options.stop);
   saved.options.prefill_progress = std::move(options.prefill_progress);
   const Duration started = session->options().clock() - saved.elapsed;
-  RILL_ASSIGN(auto state, make(session, std::move(prompt), 0, std::move(saved.options), started, {}));
+  RILL_ASSIGN(auto state, make(session, std::move(prompt), 0, std::move(saved.options), saved.grammar_budget, started, {}));
   std::optional<Processor> mask;
   if (state->options_.grammar) mask = state->chain_.options_.processors.front();
   RILL_TRY(state->chain_.restore(saved.chain));

@@ -75,4 +75,9 @@ value  ::= [0-9]{1,3} | "[" value ("," value)* "]" | "\"" [^"\\\x00-\x1F]{0,6} "
 )").value();
 }
 
+// Of arrays that end within any budget that has room for two items, by value checks, too.
+inline Grammar unique_integers() {
+  return Grammar::json_schema(R"({"type":"array","uniqueItems":true,"minItems":2,"items":{"type":"integer"}})").value();
+}
+
 }  // namespace rill::test::saved

@@ -226,7 +226,7 @@ TEST(SavedAnswerTest, UnderAGrammar) {
     expect_resumes_everywhere(tiny(architecture), in_the_middle, [] { return ResumeOptions{.grammar = long_json()}; });
     const auto closing = [] {
       GenerateOptions options = sampling_options();
-      options.grammar = Grammar::json_schema(R"({"type":"array","uniqueItems":true,"minItems":2,"items":{"type":"integer"}})").value();
+      options.grammar = unique_integers();
       return options;
     };
     expect_resumes_everywhere(tiny(architecture), closing, [&] { return ResumeOptions{.grammar = closing().grammar}; });
@@ -506,20 +506,46 @@ TEST(SavedAnswerTest, TheMaskHasFollowedTheAnswerAndNothingElse) {
 }
 
 TEST(SavedAnswerTest, K03DamageUnderAGrammarLeavesNothingBehind) {
-  Session session = session_of(tiny("llama"));
-  GenerateOptions options = sampling_options();
-  options.grammar = long_json();
-  options.close_within_budget = false;
-  Generation generation = session.generate(some_tokens(4), std::move(options)).value();
-  for (int i = 0; i < 5; ++i) (void)generation.next();
+  for (const bool closes : {false, true}) {
+    Session session = session_of(tiny("llama"));
+    GenerateOptions options = sampling_options();
+    const Grammar grammar = closes ? unique_integers() : long_json();
+    options.grammar = grammar;
+    options.close_within_budget = closes;
+    Generation generation = session.generate(some_tokens(4), std::move(options)).value();
+    for (int i = 0; i < 5; ++i) (void)generation.next();
+    const Bytes saved = generation.save().value();
+    EXPECT_TRUE(session_of(tiny("llama")).resume(saved, {.grammar = grammar}));
+    Untouched untouched(tiny("llama"));
+    std::mt19937 random(4);
+    for (int i = 0; i < 200; ++i) {
+      Bytes damaged = saved;
+      damaged[random() % saved.size()] ^= static_cast<std::byte>(1 << random() % 8);
+      ASSERT_FALSE(untouched.session.resume(damaged, {.grammar = grammar}));
+      ASSERT_FALSE(untouched.session.resume(std::span(saved).first(random() % saved.size()), {.grammar = grammar}));
+    }
+  }
+}
+
+// The budget is that of the window where it began, so that its text does not hang on where it goes on.
+TEST(SavedAnswerTest, ABudgetGoesOnInAnotherWindow) {
+  const Grammar quoted = Grammar::regex("'[a-z]{2,}'").value();
+  GenerateOptions options{.context_policy = ContextPolicy::stop};  // the window alone limits it
+  options.sampling.seed = 3;
+  options.sampling.logit_bias = {{token_of(*tiny("llama"), "'"), -100.0f}};
+  options.grammar = quoted;
+  Session session = Session::create(tiny("llama"), {.context_tokens = 40}).value();
+  Generation generation = session.generate(some_tokens(10), std::move(options)).value();
+  for (int i = 0; i < 3; ++i) (void)generation.next();
   const Bytes saved = generation.save().value();
-  Untouched untouched(tiny("llama"));
-  std::mt19937 random(4);
-  for (int i = 0; i < 200; ++i) {
-    Bytes damaged = saved;
-    damaged[random() % saved.size()] ^= static_cast<std::byte>(1 << random() % 8);
-    ASSERT_FALSE(untouched.session.resume(damaged, {.grammar = long_json()}));
-    ASSERT_FALSE(untouched.session.resume(std::span(saved).first(random() % saved.size()), {.grammar = long_json()}));
+  const GenerationResult expected = generation.finish().value();
+  EXPECT_EQ(expected.finish_reason, FinishReason::grammar_complete);
+  EXPECT_GT(expected.tokens.size(), 20u);
+  for (const std::size_t window : {std::size_t{40}, std::size_t{200}, 10 + expected.tokens.size()}) {
+    Session elsewhere = Session::create(tiny("llama"), {.context_tokens = window}).value();
+    const GenerationResult result = elsewhere.resume(saved, {.grammar = quoted}).value().finish().value();
+    EXPECT_EQ(result.tokens, expected.tokens) << window;
+    EXPECT_EQ(result.finish_reason, expected.finish_reason) << window;
   }
 }
 
