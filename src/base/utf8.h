@@ -55,6 +55,13 @@ inline void append(std::string& text, char32_t code) {
   for (int i = more; i-- > 0;) put(0x80u | (code >> 6 * i & 0x3Fu));
 }
 
+// How many characters well-formed text has.
+inline std::size_t length(std::string_view text) noexcept {
+  std::size_t count = 0;
+  for (const char byte : text) count += (byte & 0xC0) != 0x80 ? 1 : 0;
+  return count;
+}
+
 // Whether all of `text` is well-formed.
 inline bool is_valid(std::string_view text) noexcept {
   for (std::size_t position = 0; position < text.size();) {

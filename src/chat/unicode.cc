@@ -130,9 +130,7 @@ void append_utf8(std::string& out, std::uint32_t code_point) {
     out.push_back(static_cast<char>(code_point - kInvalid));
     return;
   }
-  utf8proc_uint8_t buffer[4];
-  const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), buffer);
-  out.append(reinterpret_cast<const char*>(buffer), static_cast<std::size_t>(length));
+  utf8::append(out, code_point);
 }
 
 std::size_t count_code_points(std::string_view text) noexcept {

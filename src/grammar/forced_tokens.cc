@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace rill::grammar {
@@ -10,15 +11,13 @@ namespace {
 
 constexpr std::size_t kMostLookedBack = 256;  // bytes
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Behind a letter or digit, a mark that is neither a letter, a digit, white space nor an apostrophe begins a piece for every
 // pre-tokenizer.
 bool begins_piece(char before, char after) {
-  const bool mark = after > ' ' && after <= '~' && !is_letter(after) && !is_digit(after) && after != '\'';
-  return mark && (is_letter(before) || is_digit(before));
+  const bool mark = after > ' ' && after <= '~' && !ascii::is_alphanumeric(after) && after != '\'';
+  return mark && ascii::is_alphanumeric(before);
 }
 
 // The end of the text may change what a pre-tokenizer makes of white space before it, and of an apostrophe's letters.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "grammar/utf8_of.h"
@@ -13,8 +14,9 @@
 namespace rill::grammar {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'; }
+using ascii::is_digit;
+
+bool is_name(char c) { return ascii::is_alphanumeric(c) || c == '-'; }
 
 class GbnfParser {
  public:
@@ -104,11 +106,7 @@ GbnfParser::Named& GbnfParser::named(std::string_view name) {
 Result<char32_t> GbnfParser::parse_hex(std::size_t begin, std::size_t digits) {
   char32_t value = 0;
   for (std::size_t i = 0; i < digits; ++i, ++position_) {
-    const char c = peek();
-    const int digit = is_digit(c)               ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
+    const int digit = ascii::hex_digit(peek());
     if (digit < 0) return malformed(begin, "an escape with too few hexadecimal digits");
     value = value << 4 | static_cast<char32_t>(digit);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "regex/unicode_property.h"
@@ -28,8 +29,6 @@ const CodePoints& line_end() {
   return set;
 }
 
-bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 }  // namespace
 
 Error RegexReader::malformed(std::size_t position, std::string_view what) const {
@@ -54,7 +53,7 @@ Result<void> RegexReader::read_group_open() {
   if (take("<=") || take("<!")) return unsupported(begin, "lookbehind");
   if (take("<")) {
     const std::size_t name = position_;
-    while (is_alphanumeric(peek()) || peek() == '_' || peek() == '$') ++position_;
+    while (ascii::is_alphanumeric(peek()) || peek() == '_' || peek() == '$') ++position_;
     if (position_ == name || !take(">")) return malformed(name, "a group's name without its end");
     return {};
   }
@@ -66,15 +65,17 @@ Result<void> RegexReader::read_group_open() {
   for (const auto& [mark, name] : kOthers) {
     if (take(mark)) return unsupported(begin, name);
   }
-  if (peek() >= '0' && peek() <= '9') return unsupported(begin, "recursion");
-  if (peek() == '-' || is_alphanumeric(peek())) return unsupported(begin, "a flag in a group, (?" + std::string(1, peek()));
+  if (ascii::is_digit(peek())) return unsupported(begin, "recursion");
+  if (peek() == '-' || ascii::is_alphanumeric(peek())) {
+    return unsupported(begin, "a flag in a group, (?" + std::string(1, peek()));
+  }
   return malformed(begin, "an unknown kind of group");
 }
 
 std::optional<std::uint32_t> RegexReader::read_number() {
-  if (peek() < '0' || peek() > '9') return std::nullopt;
+  if (!ascii::is_digit(peek())) return std::nullopt;
   std::uint64_t value = 0;
-  for (; peek() >= '0' && peek() <= '9'; ++position_) {
+  for (; ascii::is_digit(peek()); ++position_) {
     value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(peek() - '0'), kUnbounded - 1);
   }
   return static_cast<std::uint32_t>(value);
@@ -165,8 +166,7 @@ Result<CodePoints> RegexReader::read_class() {
 Result<char32_t> RegexReader::read_hex(std::size_t begin, std::size_t digits) {
   char32_t value = 0;
   for (std::size_t i = 0; i < digits; ++i, ++position_) {
-    const char c = peek();
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = ascii::hex_digit(peek());
     if (digit < 0) return malformed(begin, "an escape with too few hexadecimal digits");
     value = value << 4 | static_cast<char32_t>(digit);
   }
@@ -211,7 +211,7 @@ Result<RegexReader::ClassItem> RegexReader::read_escape(bool in_class) {
   if (done()) return malformed(begin, "a backslash at the end");
   const char c = peek();
   const auto single = [](char32_t code) { return ClassItem{{{code, code}}, true}; };
-  if (!is_alphanumeric(c)) {
+  if (!ascii::is_alphanumeric(c)) {
     RILL_ASSIGN(const char32_t code, read_character());
     return single(code);
   }
@@ -255,7 +255,7 @@ Result<RegexReader::ClassItem> RegexReader::read_escape(bool in_class) {
     case 'B': return unsupported(begin, "a word boundary, \\B,");
     case 'k': return unsupported(begin, "a backreference");
     case '0':
-      if (peek() < '0' || peek() > '9') return single(0);
+      if (!ascii::is_digit(peek())) return single(0);
       return unsupported(begin, "an octal escape");
     default:
       if (c >= '1' && c <= '9') return unsupported(begin, "a backreference");

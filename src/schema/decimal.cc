@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace rill::schema {
 namespace {
 
@@ -49,7 +51,7 @@ std::optional<Decimal> Decimal::parse(std::string_view number) {
   if (number.starts_with('-')) result.negative = true, ++i;
   const auto read_digits = [&] {
     const std::size_t begin = i;
-    while (i < number.size() && number[i] >= '0' && number[i] <= '9') result.digits.push_back(number[i++]);
+    while (i < number.size() && ascii::is_digit(number[i])) result.digits.push_back(number[i++]);
     return i - begin;
   };
   if (read_digits() == 0) return std::nullopt;

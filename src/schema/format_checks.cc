@@ -6,18 +6,21 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "schema/regex_syntax.h"
+#include "schema/uri.h"
 
 namespace rill::schema {
 namespace {
 
 using Text = std::string_view;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_alphanumeric(char c) { return is_digit(c) || is_letter(c); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+using ascii::is_alphanumeric;
+using ascii::is_digit;
+using ascii::is_letter;
+
+bool is_hex(char c) { return ascii::hex_digit(c) >= 0; }
 bool is_beyond_ascii(char c) { return static_cast<std::uint8_t>(c) >= 0x80; }
 
 template <typename Is>
@@ -151,8 +154,7 @@ bool has_labels(Text text, bool beyond_ascii) {
   const auto inside = [&](char c) { return is_alphanumeric(c) || (beyond_ascii && is_beyond_ascii(c)); };
   while (true) {
     const Text label = take_until(text, ".");
-    const auto characters = std::count_if(label.begin(), label.end(), [](char c) { return (c & 0xC0) != 0x80; });
-    if (label.empty() || characters > 63 || !inside(label.front()) || !inside(label.back())) return false;
+    if (label.empty() || utf8::length(label) > 63 || !inside(label.front()) || !inside(label.back())) return false;
     if (!all_of(label, [&](char c) { return c == '-' || inside(c); })) return false;
     if (text.empty()) return true;
     text.remove_prefix(1);
@@ -305,14 +307,7 @@ bool is_uuid(Text text) {
   return text.empty();
 }
 
-// RFC 6901.
-bool is_json_pointer(Text text) {
-  if (!text.empty() && text[0] != '/') return false;
-  for (std::size_t at = text.find('~'); at != Text::npos; at = text.find('~', at + 1)) {
-    if (at + 1 == text.size() || (text[at + 1] != '0' && text[at + 1] != '1')) return false;
-  }
-  return true;
-}
+bool is_json_pointer(Text text) { return pointer_tokens(text).has_value(); }
 
 bool is_relative_json_pointer(Text text) {
   const Text up = take_while(text, is_digit);

@@ -163,11 +163,7 @@ Result<void> JsonReader::read_string() {
 Result<char32_t> JsonReader::read_hex(std::uint32_t low, std::uint32_t high) {
   std::uint32_t value = 0;
   for (std::uint32_t after = 4; after-- > 0; ++position_) {
-    const char c = peek();
-    const int digit = at_digit()             ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
+    const int digit = ascii::hex_digit(peek());
     if (digit < 0) return expected("a hexadecimal digit");
     value = value << 4 | static_cast<std::uint32_t>(digit);
     if (value < low >> 4 * after || value > high >> 4 * after)

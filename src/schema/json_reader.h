@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "rill/result.h"
 #include "schema/json_document.h"
 
@@ -31,7 +32,7 @@ class JsonReader {
 
   bool done() const { return position_ == text_.size(); }
   char peek() const { return done() ? '\0' : text_[position_]; }
-  bool at_digit() const { return peek() >= '0' && peek() <= '9'; }
+  bool at_digit() const { return ascii::is_digit(peek()); }
   bool take(char c);
   void skip_space();
 

@@ -9,10 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace rill::schema {
 namespace {
+
+using ascii::is_alphanumeric;
+using ascii::is_digit;
 
 class RegexSyntax {
  public:
@@ -47,9 +51,6 @@ class RegexSyntax {
     rest_.remove_prefix(taken.size());
     return taken;
   }
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-  static bool is_hex(char c) { return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f'); }
 
   char32_t read_character() {
     const utf8::Character character = utf8::decode(rest_, 0);
@@ -135,7 +136,7 @@ class RegexSyntax {
   // Up to its ">"; empty if it is none.
   std::string read_name() {
     const auto in_name = [](char c) {
-      return is_letter(c) || is_digit(c) || c == '_' || c == '$' || static_cast<std::uint8_t>(c) >= 0x80;
+      return is_alphanumeric(c) || c == '_' || c == '$' || static_cast<std::uint8_t>(c) >= 0x80;
     };
     std::string name(take_while(in_name));
     return take(">") && !name.empty() && !is_digit(name[0]) ? name : std::string();
@@ -168,9 +169,8 @@ class RegexSyntax {
   std::optional<char32_t> read_hex(std::size_t least, std::size_t most) {
     char32_t value = 0;
     std::size_t count = 0;
-    for (; count < most && !rest_.empty() && is_hex(rest_[0]); ++count) {
-      const char c = next();
-      value = value << 4 | static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 32) - 'a' + 10);
+    for (; count < most && !rest_.empty() && ascii::hex_digit(rest_[0]) >= 0; ++count) {
+      value = value << 4 | static_cast<char32_t>(ascii::hex_digit(next()));
     }
     return count < least ? std::nullopt : std::optional(value);
   }
@@ -180,7 +180,7 @@ class RegexSyntax {
     if (rest_.empty()) return false;
     escaped_ = read_character();
     const char32_t c = *escaped_;
-    if (c >= 0x80 || (!is_letter(static_cast<char>(c)) && !is_digit(static_cast<char>(c)))) return true;
+    if (c >= 0x80 || !is_alphanumeric(static_cast<char>(c))) return true;
     switch (c) {
       case 't': escaped_ = '\t'; return true;
       case 'n': escaped_ = '\n'; return true;
@@ -191,7 +191,7 @@ class RegexSyntax {
       case 'x': escaped_ = read_hex(2, 2); return escaped_.has_value();
       case 'u': return read_unicode();
       case 'c':
-        if (rest_.empty() || !is_letter(rest_[0])) return false;
+        if (rest_.empty() || !ascii::is_letter(rest_[0])) return false;
         escaped_ = static_cast<char32_t>(next() & 31);
         return true;
       default: break;
@@ -250,7 +250,7 @@ class RegexSyntax {
   }
 
   bool read_property() {
-    const auto in_name = [](char c) { return is_letter(c) || is_digit(c) || c == '_'; };
+    const auto in_name = [](char c) { return is_alphanumeric(c) || c == '_'; };
     if (!take("{") || take_while(in_name).empty()) return false;
     return (!take("=") || !take_while(in_name).empty()) && take("}");
   }

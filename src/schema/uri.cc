@@ -4,6 +4,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/ascii.h"
+
 namespace rill::schema {
 namespace {
 
@@ -47,12 +49,6 @@ std::string without_dots(std::string_view path) {
   return result;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
 
 std::pair<std::string_view, std::string_view> split_fragment(std::string_view uri) {
@@ -86,9 +82,11 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
 std::string percent_decoded(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
-    result += escape ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
-    if (escape) i += 2;
+    const bool escape = text[i] == '%' && i + 2 < text.size();
+    const int high = escape ? ascii::hex_digit(text[i + 1]) : -1, low = escape ? ascii::hex_digit(text[i + 2]) : -1;
+    const bool is_byte = high >= 0 && low >= 0;
+    result += is_byte ? static_cast<char>(high * 16 + low) : text[i];
+    if (is_byte) i += 2;
   }
   return result;
 }

@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::size_t kStepsOfPair = 32;
 
-std::uint64_t length_of(std::string_view text) {  // in code points
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < text.size(); ++length) i += utf8::decode(text, i).length;
-  return length;
-}
-
 std::string names_of(TypeSet types) {
   constexpr std::pair<TypeSet, std::string_view> kNames[] = {
       {kNull, "null"},     {kBoolean, "boolean"}, {kNumber, "number"}, {kInteger, "integer"},
@@ -32,38 +26,6 @@ std::string names_of(TypeSet types) {
 }
 
 }  // namespace
-
-TypeSet type_of(JsonView value) {
-  switch (value.kind()) {
-    case JsonKind::null: return kNull;
-    case JsonKind::boolean: return kBoolean;
-    case JsonKind::string: return kString;
-    case JsonKind::array: return kArray;
-    case JsonKind::object: return kObject;
-    case JsonKind::number: break;
-  }
-  const auto number = Decimal::parse(value.text());
-  return number && number->is_integer() ? kInteger : kFraction;
-}
-
-bool holds_for_size(const Schema& s, JsonView value) {
-  const auto within = [](std::uint64_t size, const auto& least, const auto& most) {
-    return size >= least.value_or(0) && (!most || size <= *most);
-  };
-  switch (value.kind()) {
-    case JsonKind::string: return within(length_of(value.text()), s.min_length, s.max_length);
-    case JsonKind::array: return within(value.size(), s.min_items, s.max_items);
-    case JsonKind::object: return within(value.size(), s.min_properties, s.max_properties);
-    case JsonKind::number: {
-      const auto number = Decimal::parse(value.text());
-      return number && (!s.minimum || compare(*number, *s.minimum) >= 0) &&
-             (!s.exclusive_minimum || compare(*number, *s.exclusive_minimum) > 0) &&
-             (!s.maximum || compare(*number, *s.maximum) <= 0) &&
-             (!s.exclusive_maximum || compare(*number, *s.exclusive_maximum) < 0);
-    }
-    default: return true;
-  }
-}
 
 bool ValidationRun::holds(SchemaId root, JsonView value) {
   want(root, value);
@@ -156,7 +118,7 @@ void ValidationRun::check_number(const Schema& s, JsonView value, Fail fail) con
 template <typename Fail>
 void ValidationRun::check_string(const Schema& s, std::string_view text, Fail fail) const {
   if (s.min_length || s.max_length) {
-    const std::uint64_t length = length_of(text);
+    const std::uint64_t length = utf8::length(text);
     if (s.min_length && length < *s.min_length) fail("minLength", "too short");
     if (s.max_length && length > *s.max_length) fail("maxLength", "too long");
   }

@@ -4,11 +4,44 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "schema/validation_run.h"
 
 namespace rill::schema {
 
 constexpr std::size_t kMaxInstructions = 4'000'000;
+
+TypeSet type_of(JsonView value) {
+  switch (value.kind()) {
+    case JsonKind::null: return kNull;
+    case JsonKind::boolean: return kBoolean;
+    case JsonKind::string: return kString;
+    case JsonKind::array: return kArray;
+    case JsonKind::object: return kObject;
+    case JsonKind::number: break;
+  }
+  const auto number = Decimal::parse(value.text());
+  return number && number->is_integer() ? kInteger : kFraction;
+}
+
+bool holds_for_size(const Schema& s, JsonView value) {
+  const auto within = [](std::uint64_t size, const auto& least, const auto& most) {
+    return size >= least.value_or(0) && (!most || size <= *most);
+  };
+  switch (value.kind()) {
+    case JsonKind::string: return within(utf8::length(value.text()), s.min_length, s.max_length);
+    case JsonKind::array: return within(value.size(), s.min_items, s.max_items);
+    case JsonKind::object: return within(value.size(), s.min_properties, s.max_properties);
+    case JsonKind::number: {
+      const auto number = Decimal::parse(value.text());
+      return number && (!s.minimum || compare(*number, *s.minimum) >= 0) &&
+             (!s.exclusive_minimum || compare(*number, *s.exclusive_minimum) > 0) &&
+             (!s.maximum || compare(*number, *s.maximum) <= 0) &&
+             (!s.exclusive_maximum || compare(*number, *s.exclusive_maximum) < 0);
+    }
+    default: return true;
+  }
+}
 
 Result<void> Validator::add_pattern(const Schema& schema, const std::string& pattern, const std::string& keyword) {
   if (patterns_.contains(pattern)) return {};

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -31,14 +32,8 @@ constexpr auto kByteAlphabet = [] {
 
 // The byte of a token written <0xHH>, or -1.
 int parse_byte_token(std::string_view text) {
-  const auto digit = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-  };
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
-  const int high = digit(text[3]), low = digit(text[4]);
+  const int high = ascii::hex_digit(text[3]), low = ascii::hex_digit(text[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
