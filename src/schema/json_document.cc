@@ -101,17 +101,14 @@ std::string canonical(JsonView root, StepBudget& budget) {
         todo.emplace_back(std::nullopt, "]");
         for (std::size_t i = value->size(); i-- > 0;) todo.emplace_back((*value)[i], ",");
         break;
-      case JsonKind::object: {
-        std::vector<JsonView> members;
-        for (std::size_t i = 0; i < value->size(); ++i) members.push_back((*value)[i]);
-        std::sort(members.begin(), members.end(), [](JsonView a, JsonView b) { return a.name() > b.name(); });
+      case JsonKind::object:
         text += '{';
         todo.emplace_back(std::nullopt, "}");
-        for (const JsonView member : members) {
-          todo.emplace_back(member, format("\"{}:{}", member.name().size(), member.name()));
+        for (std::size_t i = value->size(); i-- > 0;) {
+          const std::string_view name = value->by_name(i).name();
+          todo.emplace_back(value->by_name(i), format("\"{}:{}", name.size(), name));
         }
         break;
-      }
     }
   }
   return text;

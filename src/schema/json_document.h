@@ -54,6 +54,8 @@ class JsonView {
 
   std::size_t size() const { return node().count; }  // of elements or members
   JsonView operator[](std::size_t i) const { return {*nodes_, nodes_->children[node().first + i]}; }
+  // Of an object: its members in the order of their names.
+  JsonView by_name(std::size_t i) const { return {*nodes_, nodes_->by_name[node().by_name + i]}; }
   std::optional<JsonView> find(std::string_view name) const;  // nothing, too, in what is no object
 
   // The part of the document's text that spells it.

@@ -1,6 +1,7 @@
 #include "schema/json_reader.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -203,32 +204,31 @@ void JsonReader::close() {
   levels_.pop_back();
   JsonNodes::Node& node = nodes_.nodes[number];
   node.end = static_cast<std::uint32_t>(position_);
-  if (node.kind == JsonKind::object) merge_repeated_names(first);
+  if (node.kind == JsonKind::object) {
+    node.by_name = static_cast<std::uint32_t>(nodes_.by_name.size());
+    order_by_name(first);
+  }
   node.first = static_cast<std::uint32_t>(nodes_.children.size());
   node.count = static_cast<std::uint32_t>(children_.size() - first);
   nodes_.children.insert(nodes_.children.end(), children_.begin() + static_cast<std::ptrdiff_t>(first),
                          children_.end());
   children_.resize(first);
-  if (node.kind != JsonKind::object) return;
-  node.by_name = static_cast<std::uint32_t>(nodes_.by_name.size());
-  nodes_.by_name.insert(nodes_.by_name.end(), nodes_.children.end() - node.count, nodes_.children.end());
-  std::sort(nodes_.by_name.end() - node.count, nodes_.by_name.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return JsonView(nodes_, a).name() < JsonView(nodes_, b).name(); });
 }
 
 // The last value of a name takes the place of the first.
-void JsonReader::merge_repeated_names(std::size_t first) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = first; i < children_.size(); ++i) order.push_back(i);
+void JsonReader::order_by_name(std::size_t first) {
   const auto name = [&](std::size_t i) { return JsonView(nodes_, children_[i]).name(); };
+  std::vector<std::size_t> order(children_.size() - first);
+  std::iota(order.begin(), order.end(), first);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
   constexpr auto kGone = static_cast<std::uint32_t>(-1);
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (name(order[i]) != name(order[kept])) {
-      kept = i;
+  std::size_t kept = first;
+  for (const std::size_t i : order) {
+    if (i != order[0] && name(i) == name(kept)) {
+      children_[kept] = nodes_.by_name.back() = std::exchange(children_[i], kGone);
     } else {
-      children_[order[kept]] = std::exchange(children_[order[i]], kGone);
+      nodes_.by_name.push_back(children_[i]);
+      kept = i;
     }
   }
   children_.erase(std::remove(children_.begin() + static_cast<std::ptrdiff_t>(first), children_.end(), kGone),

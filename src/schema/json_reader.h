@@ -48,7 +48,7 @@ class JsonReader {
   Result<std::uint32_t> add(JsonKind kind, std::size_t begin);
   void end(std::uint32_t node);
   void close();
-  void merge_repeated_names(std::size_t first);
+  void order_by_name(std::size_t first);
   Error expected(std::string_view what);
 
   std::string_view text_;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "rill/grammar.h"
@@ -31,6 +32,15 @@ TEST(JsonDocumentTest, OfMembersWithOneNameTheLastCounts) {
   ASSERT_EQ(document.root().size(), 20u);
   EXPECT_EQ(document.root()[3].text(), "1");
   EXPECT_EQ(document.root()[15].text(), "2");
+  EXPECT_EQ(document.root().find("k3")->text(), "1");
+  EXPECT_EQ(document.root().find("k4")->text(), "0");
+  const auto thrice = JsonDocument::parse(R"({"b":1,"a":2,"b":3,"c":4,"a":5,"b":6})").value();
+  ASSERT_EQ(thrice.root().size(), 3u);
+  for (const auto& [place, name, value] : {std::tuple(0u, "b", "6"), std::tuple(1u, "a", "5"), std::tuple(2u, "c", "4")}) {
+    EXPECT_EQ(thrice.root()[place].name(), name);
+    EXPECT_EQ(thrice.root()[place].text(), value);
+    EXPECT_EQ(thrice.root().find(name)->text(), value);
+  }
 }
 
 TEST(JsonDocumentTest, EqualIsByValue) {
