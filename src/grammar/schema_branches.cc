@@ -33,6 +33,14 @@ const Exclusions& SchemaBranches::excluded(SchemaId id) const {
   return found == excluded_.end() ? none : found->second;
 }
 
+std::optional<SchemaId> SchemaBranches::property(SchemaId id, std::string_view name) const {
+  if (!is_made(id)) return validator_->property(id, name);
+  for (const auto& [declared, property] : schema(id).properties) {  // one at most
+    if (declared == name) return property;
+  }
+  return std::nullopt;
+}
+
 SchemaId SchemaBranches::make(Schema schema, Exclusions exclusions) {
   const auto id = static_cast<SchemaId>(validator_->document().size() + made_.size());
   made_.push_back(std::move(schema));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class SchemaBranches {
   }
   const schema::Validator& validator() const { return *validator_; }
   const Exclusions& excluded(schema::SchemaId id) const;
+  // The schema's property of that name.
+  std::optional<schema::SchemaId> property(schema::SchemaId id, std::string_view name) const;
 
   // Together they hold exactly the values that reach the goal. Asked again, it makes no further schemas.
   std::vector<Branch> of(const Goal& goal);

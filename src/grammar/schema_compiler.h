@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -103,7 +102,6 @@ class SchemaCompiler {
   // `matches(pattern)` holds.
   template <typename Matches>
   Goal goal_of_member(const Goal& goal, const Branch& branch, const std::string* name, Matches matches);
-  const SchemaId* property(SchemaId id, const std::string& name);
   Expr key_of_names(const Branch& branch, const std::vector<std::string>& names, std::vector<Literal>& checks);
   Expr in_order(const std::vector<Member>& members, Expr undeclared, std::uint64_t least,
                 std::optional<std::uint64_t> most);
@@ -139,7 +137,6 @@ class SchemaCompiler {
   std::deque<std::pair<Goal, Rule>> pending_;
   std::size_t goal_literals_ = 0;
   std::map<std::pair<std::string, Match>, Expr> regexes_;
-  std::map<SchemaId, std::unordered_map<std::string, SchemaId>> properties_;  // of schemas with many
 };
 
 }  // namespace rill::grammar

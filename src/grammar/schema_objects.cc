@@ -7,7 +7,6 @@ namespace rill::grammar {
 namespace {
 
 constexpr std::size_t kMaxKeyPatterns = 5;  // 2^n kinds of keys
-constexpr std::size_t kMaxScanned = 8;      // up to here a search beats a table
 
 }  // namespace
 
@@ -18,7 +17,7 @@ Goal SchemaCompiler::goal_of_member(const Goal& goal, const Branch& branch, cons
   for (const SchemaId id : branch.plain) {
     const Schema& s = at(id);
     bool declared = false;
-    if (const SchemaId* of_name = name != nullptr ? property(id, *name) : nullptr) {
+    if (const auto of_name = name != nullptr ? branches_->property(id, *name) : std::nullopt) {
       result.push_back({*of_name, false}), declared = true;
     }
     for (const auto& [pattern, of_pattern] : s.pattern_properties) {
@@ -32,18 +31,6 @@ Goal SchemaCompiler::goal_of_member(const Goal& goal, const Branch& branch, cons
     if (unevaluated && !evaluated && decides_unevaluated(goal, branch, id)) result.push_back({*unevaluated, false});
   }
   return normalised(std::move(result));
-}
-
-const SchemaId* SchemaCompiler::property(SchemaId id, const std::string& name) {
-  const auto& properties = at(id).properties;
-  if (properties.size() > kMaxScanned) {
-    auto& table = properties_[id];
-    if (table.empty()) table.insert(properties.begin(), properties.end());
-    const auto found = table.find(name);
-    return found == table.end() ? nullptr : &found->second;
-  }
-  const auto found = std::find_if(properties.begin(), properties.end(), [&](const auto& p) { return p.first == name; });
-  return found == properties.end() ? nullptr : &found->second;
 }
 
 bool SchemaCompiler::name_allowed(const Branch& branch, std::string_view name) {
