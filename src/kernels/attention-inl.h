@@ -17,6 +17,7 @@
 #include "kernels/exp-inl.h"
 #include "kernels/kernel_table.h"
 #include "kernels/ops-inl.h"
+#include "kernels/vector-inl.h"
 
 RILL_BEFORE_NAMESPACE;
 namespace rill::kernels::RILL_NAMESPACE {
@@ -51,7 +52,32 @@ struct Tile {
   float* accumulator[kTileRows];
   std::size_t begin[kTileRows], end[kTileRows];  // the keys that row r sees, in tokens of the span
   float* weights;
+  std::size_t page_begin, page_end;  // that any row sees
+  std::size_t page_bytes;            // of keys or values
 };
+
+// Tiles of few rows, as in decode, wait for memory. They fetch what they will read so far ahead, a line as they read a
+// line, into the second-level cache: the processor's own prefetching begins anew where keys end and values begin. Into
+// the first-level cache, or in bursts, it is slower than none.
+constexpr bool fetches_ahead(KvType type, int rows) { return type != KvType::f32 && rows < kTileRows; }
+inline constexpr std::size_t kFetchAhead = 8 * 1024;
+
+// The page to fetch while page `page` is read: of keys, which values follow, or of values, which the next span's keys
+// follow. The page itself if there is none.
+RILL_INLINE const std::byte* page_ahead(const SpanAttention& task, const Tile& tile, std::size_t page, bool keys) {
+  const std::size_t ahead = page + std::max<std::size_t>(1, kFetchAhead / tile.page_bytes);
+  const std::size_t own_offset = keys ? task.k_offset : task.v_offset;
+  if (ahead < tile.page_end) return task.pages[ahead] + own_offset;
+  const std::size_t behind = ahead - tile.page_end;
+  if (keys && tile.page_begin + behind < tile.page_end) return task.pages[tile.page_begin + behind] + task.v_offset;
+  const bool next = !keys && task.next_pages != nullptr && behind < kPagesPerSpan && task.next_pages[behind] != nullptr;
+  return next ? task.next_pages[behind] + task.k_offset : task.pages[page] + own_offset;
+}
+
+template <KvType kType>
+inline constexpr std::size_t kElementBytes = kType == KvType::f32   ? 4
+                                             : kType == KvType::f16 ? 2
+                                                                    : 1;
 
 template <KvType kType>
 RILL_INLINE F32x16 load_elements(const std::byte* p, std::size_t index) {
@@ -69,55 +95,101 @@ RILL_INLINE F32x16 load_scales(const std::byte* head, std::size_t head_dim, std:
   return load_f16(reinterpret_cast<const std::uint16_t*>(head + 16 * head_dim) + d / kQ8Block * 16);
 }
 
-// Raw scores of kRows rows against kPages pages of keys from `page` on.
-template <KvType kType, int kRows, int kPages>
-RILL_NOINLINE void score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile, std::size_t page) {
-  const std::byte* keys[kPages];
-  repeat<kPages>([&](auto p) RILL_LAMBDA { keys[p] = task.pages[page + p] + task.k_offset; });
-  const float* q[kRows];
-  repeat<kRows>([&](auto r) RILL_LAMBDA { q[r] = tile.q[r]; });
-  F32x16 score[kRows][kPages];
-  repeat<kRows>([&](auto r) RILL_LAMBDA { repeat<kPages>([&](auto p) RILL_LAMBDA { score[r][p] = set(0.0f); }); });
+// More rows than that have no register each for the address of their query: the queries of a tile are copied side by
+// side, [dimension / 32][row][32], so many dimensions at a time.
+inline constexpr int kFewRows = 4;
+inline constexpr std::size_t kPackedDims = 256;
 
-  for (std::size_t block = 0; block < head_dim; block += kQ8Block) {
-    [[maybe_unused]] F32x16 scale[kPages];
-    if constexpr (kType == KvType::q8_0) {
-      repeat<kPages>([&](auto p) RILL_LAMBDA { scale[p] = load_scales(keys[p], head_dim, block); });
-    }
-    const std::size_t block_end = std::min(block + kQ8Block, head_dim);
-    for (std::size_t d = block; d < block_end; ++d) {
-      F32x16 key[kPages];
-      repeat<kPages>([&](auto p) RILL_LAMBDA {
-        key[p] = load_elements<kType>(keys[p], 16 * d);
-        if constexpr (kType == KvType::q8_0) key[p] = mul(key[p], scale[p]);
-      });
-      repeat<kRows>([&](auto r) RILL_LAMBDA {
-        const F32x16 query = set(q[r][d]);
-        repeat<kPages>([&](auto p) RILL_LAMBDA { score[r][p] = mul_add(query, key[p], score[r][p]); });
-      });
+template <int kRows>
+static void pack_queries(const Tile& tile, std::size_t begin, std::size_t end, float* packed) {
+  for (std::size_t block = begin; block < end; block += kQ8Block) {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t d = block; d < block + kQ8Block; d += kLanes, packed += kLanes) {
+        if (d < end) store(load_part(tile.q[r] + d, end - d), packed);
+      }
     }
   }
-  repeat<kRows>([&](auto r) RILL_LAMBDA {
-    float* out = tile.weights + r * kTokensPerSpan + page * 16;
-    repeat<kPages>([&](auto p) RILL_LAMBDA { store(score[r][p], out + p * 16); });
-  });
+}
+
+// Adds the products of dimensions [begin, end) to the raw scores of kRows rows against pages [page, page_end) of keys,
+// kPages at a time; returns the first page that is left.
+template <KvType kType, int kRows, int kPages>
+RILL_NOINLINE std::size_t score_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile,
+                                      const float* packed, std::size_t begin, std::size_t end, std::size_t page,
+                                      std::size_t page_end) {
+  float* out = tile.weights + page * 16;
+  for (; page + kPages <= page_end; page += kPages, out += kPages * 16) {
+    const std::byte* keys[kPages];
+    repeat<kPages>([&](auto p) RILL_LAMBDA { keys[p] = task.pages[page + p] + task.k_offset; });
+    [[maybe_unused]] const std::byte* next[kPages];
+    if constexpr (fetches_ahead(kType, kRows))
+      repeat<kPages>([&](auto p) RILL_LAMBDA { next[p] = page_ahead(task, tile, page + p, true); });
+    F32x16 score[kRows][kPages];
+    repeat<kRows>([&](auto r) RILL_LAMBDA {
+      repeat<kPages>(
+          [&](auto p) RILL_LAMBDA { score[r][p] = begin == 0 ? set(0.0f) : load(out + r * kTokensPerSpan + p * 16); });
+    });
+    for (std::size_t block = begin; block < end; block += kQ8Block) {
+      [[maybe_unused]] F32x16 scale[kPages];
+      if constexpr (kType == KvType::q8_0) {
+        repeat<kPages>([&](auto p) RILL_LAMBDA { scale[p] = load_scales(keys[p], head_dim, block); });
+      }
+      [[maybe_unused]] const float* q = packed + (block - begin) * kRows;
+      const std::size_t block_end = std::min(block + kQ8Block, end);
+      for (std::size_t d = block; d < block_end; ++d, ++q) {
+        F32x16 key[kPages];
+        repeat<kPages>([&](auto p) RILL_LAMBDA {
+          key[p] = load_elements<kType>(keys[p], 16 * d);
+          if constexpr (fetches_ahead(kType, kRows)) prefetch_far(next[p] + 16 * kElementBytes<kType> * d);
+          if constexpr (kType == KvType::q8_0) key[p] = mul(key[p], scale[p]);
+        });
+        repeat<kRows>([&](auto r) RILL_LAMBDA {
+          const F32x16 query = set(kRows > kFewRows ? q[r * kQ8Block] : tile.q[r][d]);
+          repeat<kPages>([&](auto p) RILL_LAMBDA { score[r][p] = mul_add(query, key[p], score[r][p]); });
+        });
+      }
+    }
+    repeat<kRows>([&](auto r) RILL_LAMBDA {
+      repeat<kPages>([&](auto p) RILL_LAMBDA { store(score[r][p], out + r * kTokensPerSpan + p * 16); });
+    });
+  }
+  return page;
+}
+
+// Raw scores of the tile's rows.
+template <KvType kType, int kRows>
+static void score_all_pages(const SpanAttention& task, std::size_t head_dim, const Tile& tile) {
+  constexpr int kPages = pages_for(kRows);
+  constexpr bool kPacks = kRows > kFewRows;
+  alignas(64) float packed[kPacks ? kPackedDims * kRows : 1];
+  for (std::size_t begin = 0, end; begin < head_dim; begin = end) {
+    end = kPacks ? std::min(begin + kPackedDims, head_dim) : head_dim;
+    if constexpr (kPacks) pack_queries<kRows>(tile, begin, end, packed);
+    const std::size_t rest =
+        score_pages<kType, kRows, kPages>(task, head_dim, tile, packed, begin, end, tile.page_begin, tile.page_end);
+    if constexpr (kPages > 1)
+      score_pages<kType, kRows, 1>(task, head_dim, tile, packed, begin, end, rest, tile.page_end);
+  }
 }
 
 // Turns the raw scores of the visible tokens [begin, end) into weights; gives the maximum and the sum.
 static void soften(const SpanAttention& task, std::size_t begin, std::size_t end, float* weights, float& max_out,
                    float& sum_out) {
-  const F32x16 minus_infinity = set(kMinusInfinity);
+  const F32x16 minus_infinity = set(kMinusInfinity), scale = set(task.scale);
+  const float softcap = task.softcap;
   const std::size_t first = begin / 16 * 16;
   F32x16 highest = minus_infinity;
   for (std::size_t t = first; t < end; t += 16) {
-    F32x16 score = mul(load(weights + t), set(task.scale));
-    if (task.softcap > 0.0f) score = mul(tanh(div(score, set(task.softcap))), set(task.softcap));
-    const Mask16 visible = lane_range(t < begin ? begin - t : 0, std::min(end - t, kLanes));
-    score = select(visible, score, minus_infinity);
+    F32x16 score = mul(load(weights + t), scale);
+    if (softcap > 0.0f) score = mul(tanh(div(score, set(softcap))), set(softcap));
+    if (t < begin || end - t < kLanes) {
+      const Mask16 visible = lane_range(t < begin ? begin - t : 0, std::min(end - t, kLanes));
+      score = select(visible, score, minus_infinity);
+    }
     store(score, weights + t);
     highest = max(score, highest);
   }
-  max_out = max_lanes(highest);
+  max_out = greatest_lane(highest) + 0.0f;  // never -0
   // Where every visible score is -inf the weights are 0, as if nothing was seen, and not exp(-inf + inf).
   const F32x16 base = set(max_out == kMinusInfinity ? 0.0f : max_out);
   F32x16 sum = set(0.0f);
@@ -143,11 +215,17 @@ RILL_NOINLINE void add_values(const SpanAttention& task, std::size_t head_dim, c
   for (std::size_t t = begin; t < end;) {
     const std::byte* values = task.pages[t / 16] + task.v_offset;
     const std::size_t page_end = std::min(t / 16 * 16 + 16, end);
+    const bool fetches = fetches_ahead(kType, kRows) && dim == 0;
+    const std::byte* const next = fetches ? page_ahead(task, tile, t / 16, false) : nullptr;
     [[maybe_unused]] alignas(64) float scale[kChunks][16];
     if constexpr (kType == KvType::q8_0) {
       repeat<kChunks>([&](auto c) RILL_LAMBDA { store(load_scales(values, head_dim, dim + c * 16), scale[c]); });
     }
     for (; t < page_end; ++t) {
+      if (fetches) {
+        const std::size_t row_bytes = kElementBytes<kType> * head_dim;
+        for (std::size_t i = 0; i < row_bytes; i += 64) prefetch_far(next + t % 16 * row_bytes + i);
+      }
       F32x16 value[kChunks];
       repeat<kChunks>([&](auto c) RILL_LAMBDA {
         value[c] = load_elements<kType>(values, t % 16 * head_dim + dim + c * 16);
@@ -214,13 +292,9 @@ static void attend_tile(const SpanAttention& task, std::size_t head_dim, std::si
     tile.end[r] = static_cast<std::size_t>(std::min<std::uint64_t>(next - origin, kTokensPerSpan));
   }
   // Positions ascend with the rows, so row 0 has the lowest begin and end.
-  constexpr int kPages = pages_for(kRows);
-  std::size_t page = tile.begin[0] / 16;
-  const std::size_t page_end = (tile.end[kRows - 1] + 15) / 16;
-  for (; page + kPages <= page_end; page += kPages)
-    score_pages<kType, kRows, kPages>(task, head_dim, tile, page);
-  for (; page < page_end; ++page) score_pages<kType, kRows, 1>(task, head_dim, tile, page);
-
+  tile.page_begin = tile.begin[0] / 16;
+  tile.page_end = (tile.end[kRows - 1] + 15) / 16;
+  score_all_pages<kType, kRows>(task, head_dim, tile);
   for (std::size_t r = 0; r < kRows; ++r) {
     soften(task, tile.begin[r], tile.end[r], tile.weights + r * kTokensPerSpan, task.max[row + r], task.sum[row + r]);
   }
@@ -257,7 +331,8 @@ static void see_nothing(const SpanAttention& task, std::size_t head_dim, std::si
 }
 
 template <KvType kType>
-static void attend(const SpanAttention& task, std::size_t head_dim) {
+static void attend(const SpanAttention& task, const KvLayout& layout) {
+  const std::size_t head_dim = layout.head_dim;
   const std::uint64_t origin = task.span * kTokensPerSpan;
   // Rows that see a key of this span: from the first at or past its start to the last whose window reaches back to it.
   const std::uint64_t rows = task.query_rows;
@@ -274,17 +349,18 @@ static void attend(const SpanAttention& task, std::size_t head_dim) {
   alignas(64) float weights[kTileRows * kTokensPerSpan];
   Tile tile;
   tile.weights = weights;
+  tile.page_bytes = layout.head_bytes();
   for (std::size_t row = begin; row < end;) row += attend_rows<kType, kTileRows>(task, head_dim, row, end - row, tile);
 }
 
 static void attend_span(const KvLayout& layout, const SpanAttention& task) {
   switch (layout.type) {
     case KvType::f32:
-      return attend<KvType::f32>(task, layout.head_dim);
+      return attend<KvType::f32>(task, layout);
     case KvType::f16:
-      return attend<KvType::f16>(task, layout.head_dim);
+      return attend<KvType::f16>(task, layout);
     case KvType::q8_0:
-      return attend<KvType::q8_0>(task, layout.head_dim);
+      return attend<KvType::q8_0>(task, layout);
   }
 }
 

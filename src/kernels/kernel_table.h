@@ -33,6 +33,8 @@ struct SpanAttention {
   float softcap = 0.0f;              // c > 0: score = c * tanh(score / c); applied to visible keys only
   std::uint64_t span = 0;            // keys at [256 * span, 256 * span + 256)
   const std::byte* const* pages = nullptr;  // [16] bases of the span's pages; one with no visible key may be null
+  const std::byte* const* next_pages =
+      nullptr;                       // [16] of the span that is read next, to be fetched ahead; any may be null
   std::size_t k_offset = 0;          // bytes from a page's base to this layer's and KV head's keys
   std::size_t v_offset = 0;          // the same for its values
   // Results. A row that sees no key in this span gets max = -inf, sum = 0, accumulator = 0.

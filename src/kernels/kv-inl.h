@@ -43,7 +43,7 @@ RILL_INLINE I32x16 quantize(F32x16 x, F32x16 scale) {
 // large for the scale, becomes NaN when it is read, so that no reader takes it for numbers.
 static std::uint16_t quantize_block(const float* x, std::int8_t* q) {
   const F32x16 low = load(x), high = load(x + kLanes);
-  const float amax = max_lanes(max(abs(low), abs(high)));
+  const float amax = greatest_lane(max(abs(low), abs(high)));
   alignas(64) std::uint16_t bits[kLanes];
   store_u16(to_f16(set(amax / 127.0f)), bits);
   const F32x16 scale = load_f16(bits);

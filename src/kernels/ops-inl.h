@@ -154,6 +154,14 @@ RILL_INLINE Mask16 mask_and(Mask16 a, Mask16 b) { RILL_LANES(Mask16, a.v[i] && b
 RILL_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) { RILL_LANES(F32x16, m.v[i] ? yes.v[i] : no.v[i]); }
 #undef RILL_LANES
 
+RILL_INLINE float sum_lanes(F32x16 a) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) a.v[i] += a.v[i + width];
+  }
+  return a.v[0];
+}
+RILL_INLINE float greatest_lane(F32x16 a) { return *std::max_element(a.v, a.v + 16); }
+
 #else  // Highway
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -324,6 +332,19 @@ RILL_INLINE Pair<V> select(Pair<M> m, Pair<V> yes, Pair<V> no) {
   return {select(m.lo, yes.lo, no.lo), select(m.hi, yes.hi, no.hi)};
 }
 
+// Sum in the one order that every reduction uses: halves onto halves.
+template <class V>
+RILL_INLINE float sum_lanes(V a) {
+  if constexpr (kIsPair<V>) {
+    return sum_lanes(add(a.lo, a.hi));
+  } else if constexpr (sizeof(V) > 16) {
+    const hn::Half<hn::DFromV<V> > half;
+    return sum_lanes(hn::Add(hn::LowerHalf(half, a), hn::UpperHalf(half, a)));
+  } else {
+    const V two = hn::Add(a, hn::Shuffle1032(a));
+    return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
+  }
+}
 // Reductions that are exact in any order, so that each target may take its own.
 template <class V>
 RILL_INLINE float greatest_lane(V a) {  // of numbers; NaN may be lost
@@ -370,6 +391,13 @@ RILL_INLINE void prefetch([[maybe_unused]] const void* p) {
 #endif
 }
 
+// The same for a line that is read a little later: into the second-level cache.
+RILL_INLINE void prefetch_far([[maybe_unused]] const void* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 0, 2);
+#endif
+}
+
 // The same for a line that is written soon.
 RILL_INLINE void prefetch_to_write([[maybe_unused]] const void* p) {
 #if defined(__GNUC__)
@@ -391,33 +419,20 @@ RILL_INLINE void store_first(F32x16 a, float* p, std::size_t n) {
 
 RILL_INLINE F32x16 abs(F32x16 a) { return from_bits(bit_and(float_bits(a), set(std::int32_t{0x7FFFFFFF}))); }
 RILL_INLINE F32x16 negate(F32x16 a) { return from_bits(bit_xor(float_bits(a), set(INT32_MIN))); }
-// b where either is NaN, and of two zeros.
+// b where either is NaN, and of two zeros: as x86 has it.
+#if RILL_TARGET == RILL_SCALAR || RILL_TARGET == RILL_NEON
 RILL_INLINE F32x16 max(F32x16 a, F32x16 b) { return select(less(b, a), a, b); }
 RILL_INLINE F32x16 min(F32x16 a, F32x16 b) { return select(less(a, b), a, b); }
+#else
+RILL_OP2(max, hn::Max(a, b))
+RILL_OP2(min, hn::Min(a, b))
+#endif
 
 // Round to nearest even for |a| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits.
 inline constexpr float kRoundMagic = 12582912.0f;
 RILL_INLINE F32x16 round(F32x16 a) { return sub(add(a, set(kRoundMagic)), set(kRoundMagic)); }
 RILL_INLINE I32x16 round_to_int(F32x16 a) {
   return sub(float_bits(add(a, set(kRoundMagic))), set(std::bit_cast<std::int32_t>(kRoundMagic)));
-}
-
-// Sum in the one order that every reduction uses: halves onto halves.
-RILL_INLINE float sum_lanes(F32x16 a) {
-  alignas(64) float v[16];
-  store(a, v);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) v[i] += v[i + width];
-  }
-  return v[0];
-}
-RILL_INLINE float max_lanes(F32x16 a) {
-  alignas(64) float v[16];
-  store(a, v);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) v[i] = v[i] > v[i + width] ? v[i] : v[i + width];
-  }
-  return v[0];
 }
 
 // ---- half precision, exact one way, rounded to nearest even the other

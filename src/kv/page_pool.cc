@@ -13,18 +13,19 @@ namespace {
 
 // Four huge pages: enough to be backed by them, little enough to be no burden where a few pages are used.
 constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
-// Of one head in a run. Longer ones are not read faster, and make sequences hold more than they use.
-constexpr std::size_t kRunBytes = std::size_t{192} << 10;
-constexpr std::size_t kMinRunPages = kPagesPerSpan;  // a span of attention should lie in one run
-constexpr std::size_t kMaxRunPages = 64;             // bits of Run::free
+// Keys and values of one head in a run, about: what is read in one go. Longer ones are not read faster, and make sequences
+// hold more than they use.
+constexpr std::size_t kRunBytes = std::size_t{128} << 10;
+constexpr std::size_t kMaxRunPages = 64;  // bits of Run::free
 
 constexpr std::uint64_t low_bits(std::size_t count) {
   return count < 64 ? (std::uint64_t{1} << count) - 1 : ~std::uint64_t{0};
 }
 
+// Whole spans of attention, so that each lies in one run.
 std::size_t choose_pages_per_run(const LayerGroup& group, std::size_t pages) {
-  const std::size_t by_head = std::clamp(kRunBytes / group.layout.head_bytes(), kMinRunPages, kMaxRunPages);
-  return std::min(pages, std::clamp(kSlabBytes / group.page_bytes(), kMinRunPages, by_head));
+  const std::size_t spans = kRunBytes / (2 * kPagesPerSpan * group.layout.head_bytes());
+  return std::min(pages, std::clamp(spans * kPagesPerSpan, kPagesPerSpan, kMaxRunPages));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ struct PoolStats {
 };
 
 // Thread-safe. Pages of all groups are alike, so that any free one serves any sequence: nothing is ever stranded. They lie
-// in runs, [layer][keys, values][head][page], and what one sequence acquires one after the other lies in one run
+// in runs, [layer][head][keys, values][page], and what one sequence acquires one after the other lies in one run
 // where possible: attention reads one head of many pages, and reads from memory in long runs, not 2 KiB here and there
 // (measured: 18 against 28 GB/s). Memory is taken from the system in slabs of several runs as pages are first used.
 class PagePool : public std::enable_shared_from_this<PagePool> {

@@ -34,12 +34,13 @@ template <typename Byte, typename Use>
 Result<void> copy_page(const LayerGroup& group, Byte* base, std::size_t tokens, const Use& use) {
   const KvLayout& layout = group.layout;
   for (std::size_t i = 0; i < group.layers * 2 * layout.kv_heads; ++i) {
-    Byte* const head = base + i * layout.stride();
+    const bool values = i / layout.kv_heads % 2 != 0;
+    const std::size_t layer = i / (2 * layout.kv_heads), kv_head = i % layout.kv_heads;
+    Byte* const head = base + layer * layout.layer_stride() + (values ? layout.v_offset(kv_head) : layout.k_offset(kv_head));
     if (tokens == kTokensPerPage) {
       RILL_TRY(use(std::span<Byte>(head, layout.head_bytes())));
       continue;
     }
-    const bool values = i / layout.kv_heads % 2 != 0;
     RILL_TRY(for_each_run(layout, values, head, [&](Byte* run, std::size_t slot_bytes) {
       return use(std::span<Byte>(run, tokens * slot_bytes));
     }));

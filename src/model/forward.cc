@@ -376,32 +376,37 @@ Result<void> Forward::attend(std::size_t layer_index) {
   }
   RILL_ASSIGN(const bool split, split_long_tasks());
   const KvPlace place = kv_places_[layer_index];
-  model_->pool->workers().run(tasks_.size(), [&](std::size_t i, std::size_t thread) noexcept {
-    attend_task(tasks_[i], place, window, thread);
+  const NeighbouringTiles order(tasks_.size(), model_->pool->workers().width());
+  model_->pool->workers().run(tasks_.size(), [&](std::size_t tile, std::size_t thread) noexcept {
+    attend_task(tasks_[order[tile]], place, window, thread);
   });
   if (split) merge_split_tasks();
   return {};
 }
 
-// A few tasks over a long context are cut by span, so that all threads have work; the merge gives the same bits.
+// Tasks that are long beside the others are cut by span, so that all threads have work; the merge gives the same bits.
 Result<bool> Forward::split_long_tasks() {
-  const std::size_t threads = model_->pool->threads();
-  std::uint64_t spans = 0;
-  std::size_t rows = 0;
-  for (const AttentionTask& task : tasks_) {
-    spans += task.span_end - task.span_begin;
-    rows = std::max(rows, task.rows);
-  }
-  if (threads == 1 || tasks_.size() >= kTasksPerThread * threads || spans == tasks_.size()) return false;
-  const std::size_t floats = rows * model_->config.group() * (model_->config.head_dim + 2);
-  const std::size_t bytes = static_cast<std::size_t>(spans) * floats * sizeof(float);
-  if (split_.size() < bytes) {
-    RILL_ASSIGN(split_, Buffer::allocate(2 * bytes));
+  const std::size_t width = model_->pool->workers().width();
+  if (width == 1) return false;
+  const auto spans = [](const AttentionTask& task) { return static_cast<std::size_t>(task.span_end - task.span_begin); };
+  std::size_t work = 0;
+  for (const AttentionTask& task : tasks_) work += task.rows * spans(task);
+  const std::size_t longest = work / (width * kTasksPerThread);
+  const auto is_long = [&](const AttentionTask& task) { return spans(task) > 1 && task.rows * spans(task) > longest; };
+  std::size_t floats = 0;
+  for (const AttentionTask& task : tasks_) floats += is_long(task) ? spans(task) * span_floats(task) : 0;
+  if (floats == 0) return false;
+  if (split_.size() < floats * sizeof(float)) {
+    RILL_ASSIGN(split_, Buffer::allocate(2 * floats * sizeof(float)));
   }
   whole_tasks_.swap(tasks_);
   tasks_.clear();
   float* result = reinterpret_cast<float*>(split_.data());
   for (AttentionTask& whole : whole_tasks_) {
+    if (!is_long(whole)) {
+      tasks_.push_back(whole);
+      continue;
+    }
     whole.split = result;
     for (std::uint64_t span = whole.span_begin; span < whole.span_end; ++span) {
       AttentionTask piece = whole;
@@ -409,11 +414,15 @@ Result<bool> Forward::split_long_tasks() {
       piece.span_end = span + 1;
       piece.split = result;
       tasks_.push_back(piece);
-      result += floats;
+      result += span_floats(whole);
     }
   }
-  split_floats_ = floats;
   return true;
+}
+
+// Of one task and span.
+std::size_t Forward::span_floats(const AttentionTask& task) const {
+  return task.rows * model_->config.group() * (model_->config.head_dim + 2);
 }
 
 Forward::SpanResult Forward::span_result(float* base, std::size_t rows) const {
@@ -444,10 +453,11 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
   span.k_offset = layer_offset + layout.k_offset(task.kv_head);
   span.v_offset = layer_offset + layout.v_offset(task.kv_head);
   for (span.span = task.span_begin; span.span < task.span_end; ++span.span) {
-    const std::byte* table[kPagesPerSpan] = {};
+    const std::byte* table[2 * kPagesPerSpan] = {};  // this span's and the next one's
     const std::size_t first_page = static_cast<std::size_t>(span.span) * kPagesPerSpan;
-    for (std::size_t i = 0; i < kPagesPerSpan && first_page + i < pages.size(); ++i) table[i] = pages[first_page + i];
+    for (std::size_t i = 0; i < std::size(table) && first_page + i < pages.size(); ++i) table[i] = pages[first_page + i];
     span.pages = table;
+    span.next_pages = table + kPagesPerSpan;
     const SpanResult& to = span.span == task.span_begin ? running : one;
     span.max = to.max;
     span.sum = to.sum;
@@ -459,15 +469,18 @@ void Forward::attend_task(const AttentionTask& task, const KvPlace& place, std::
   if (task.split == nullptr) finish(task, running);
 }
 
-void Forward::merge_split_tasks() const {
+void Forward::merge_split_tasks() {
   const Config& config = model_->config;
-  model_->pool->workers().run(whole_tasks_.size(), [&](std::size_t i, std::size_t) noexcept {
+  std::erase_if(whole_tasks_, [](const AttentionTask& task) { return task.split == nullptr; });
+  std::size_t floats = 0;
+  for (const AttentionTask& whole : whole_tasks_) floats += (whole.span_end - whole.span_begin) * span_floats(whole);
+  for_rows(whole_tasks_.size(), floats / 16 / whole_tasks_.size(), [&](std::size_t i) noexcept {
     const AttentionTask& whole = whole_tasks_[i];
     const std::size_t rows = whole.rows * config.group();
     const SpanResult running = span_result(whole.split, rows);
     float* next = whole.split;
     for (std::uint64_t span = whole.span_begin + 1; span < whole.span_end; ++span) {
-      next += split_floats_;
+      next += span_floats(whole);
       const SpanResult one = span_result(next, rows);
       model_->kernels->merge_span(rows, config.head_dim, one.max, one.sum, one.accumulator, running.max, running.sum,
                                   running.accumulator);

@@ -97,7 +97,8 @@ class Forward {
   Result<void> attend(std::size_t layer_index);
   Result<bool> split_long_tasks();
   void attend_task(const AttentionTask& task, const KvPlace& place, std::uint64_t window, std::size_t thread) const noexcept;
-  void merge_split_tasks() const;
+  void merge_split_tasks();
+  std::size_t span_floats(const AttentionTask& task) const;
   SpanResult span_result(float* base, std::size_t rows) const;
   void finish(const AttentionTask& task, const SpanResult& result) const noexcept;
 
@@ -138,7 +139,6 @@ class Forward {
   float* partial_ = nullptr;      // per thread: span results of one task, then its running result
   std::size_t partial_floats_ = 0;
   Buffer split_;                  // results of tasks that are cut by span
-  std::size_t split_floats_ = 0;  // of one of them
 };
 
 }  // namespace rill::model

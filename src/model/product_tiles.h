@@ -1,6 +1,7 @@
 // How the 16-row groups of a product are dealt out to threads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -34,6 +35,25 @@ class ProductTiles {
 
   std::size_t groups_, threads_;
   std::span<const std::size_t> rounds_;
+};
+
+// Tiles of which neighbours share cache lines, or lie beside each other in memory: each thread takes one run of them,
+// where else the threads would take turns.
+class NeighbouringTiles {
+ public:
+  NeighbouringTiles(std::size_t tiles, std::size_t threads)
+      : threads_(std::max<std::size_t>(1, std::min(threads, tiles))),
+        each_(tiles / threads_),
+        longer_(tiles % threads_) {}
+  // What the pool is to do as its tile of that number.
+  std::size_t operator[](std::size_t tile) const {
+    const std::size_t thread = tile % threads_;
+    return thread * each_ + std::min(thread, longer_) + tile / threads_;
+  }
+
+ private:
+  std::size_t threads_, each_;
+  std::size_t longer_;  // so many threads have one tile more than the others
 };
 
 }  // namespace rill::model

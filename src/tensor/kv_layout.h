@@ -1,4 +1,4 @@
-// How keys and values lie in a KV page: 16 tokens; for each layer keys [kv_head][dim][16], then values [kv_head][16][dim].
+// How keys and values lie in a KV page: 16 tokens; for each layer and KV head keys [dim][16], then values [16][dim].
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct KvLayout {
   KvType type = KvType::f16;
   std::size_t kv_heads = 0;
   std::size_t head_dim = 0;
-  // Bytes from one head's part of a page to the next head's; 0: they are neighbours. Pages that lie head by head beside each
-  // other make long runs of what attention reads together.
+  // Bytes from a head's keys in a page to its values, and from those to the keys of the next head; 0: they are neighbours.
+  // Pages that lie head by head beside each other make long runs of what attention reads together.
   std::size_t head_stride = 0;
 
   // Bytes of the keys of one head in one page; the same for values.
@@ -28,8 +28,8 @@ struct KvLayout {
   std::size_t layer_bytes() const { return 2 * kv_heads * head_bytes(); }
   std::size_t stride() const { return head_stride != 0 ? head_stride : head_bytes(); }
   std::size_t layer_stride() const { return 2 * kv_heads * stride(); }
-  std::size_t k_offset(std::size_t head) const { return head * stride(); }
-  std::size_t v_offset(std::size_t head) const { return (kv_heads + head) * stride(); }
+  std::size_t k_offset(std::size_t head) const { return 2 * head * stride(); }
+  std::size_t v_offset(std::size_t head) const { return (2 * head + 1) * stride(); }
 };
 
 }  // namespace rill

@@ -119,8 +119,8 @@ std::vector<float> attend(const Case& c, const KernelTable& table, const Inputs&
   std::vector<float> span_max(all), span_sum(all), span_accumulator(all * c.head_dim);
   const std::uint64_t oldest = c.window != 0 && begin + 1 > c.window ? begin + 1 - c.window : 0;
   for (std::uint64_t span = 0; span * kTokensPerSpan < begin + rows + kTokensPerSpan; ++span) {  // one span too many
-    const std::byte* bases[kPagesPerSpan] = {};
-    for (std::size_t i = 0; i < kPagesPerSpan; ++i) {
+    const std::byte* bases[2 * kPagesPerSpan] = {};
+    for (std::size_t i = 0; i < 2 * kPagesPerSpan; ++i) {
       const std::size_t page = span * kPagesPerSpan + i;
       if (page * 16 < begin + rows && page * 16 + 16 > oldest) bases[i] = pages.page(page);
     }
@@ -138,6 +138,7 @@ std::vector<float> attend(const Case& c, const KernelTable& table, const Inputs&
     task.softcap = c.softcap;
     task.span = span;
     task.pages = bases;
+    task.next_pages = span % 2 == 0 ? bases + kPagesPerSpan : nullptr;
     task.k_offset = pages.k_offset();
     task.v_offset = pages.v_offset();
     task.max = span_max.data();
@@ -189,13 +190,13 @@ std::vector<Case> cases() {
     for (const std::uint64_t window : {1u, 2u, 15u, 16u, 17u, 100u, 256u, 257u}) {
       result.push_back({.type = type, .head_dim = 32, .tokens = 290, .rows = 40, .window = window});
     }
-    for (const std::size_t head_dim : {32u, 96u, 128u, 256u})
+    for (const std::size_t head_dim : {32u, 96u, 128u, 256u, 576u})
       result.push_back({.type = type, .head_dim = head_dim, .tokens = 33, .rows = 33});
     for (const std::size_t tokens : {1u, 15u, 16u, 17u}) result.push_back({.type = type, .tokens = tokens, .rows = tokens});
     result.push_back({.type = type, .tokens = 530, .rows = 9});
     result.push_back({.type = type, .tokens = 40, .rows = 40, .softcap = 5.0f});
     if (type == KvType::q8_0) continue;  // its blocks are of 32 dimensions
-    for (const std::size_t head_dim : {1u, 16u, 40u, 80u, 100u}) {
+    for (const std::size_t head_dim : {1u, 16u, 40u, 80u, 100u, 300u}) {
       result.push_back({.type = type, .head_dim = head_dim, .tokens = 45, .rows = 30, .window = 20});
     }
   }

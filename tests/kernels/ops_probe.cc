@@ -66,7 +66,7 @@ static void apply(Op op, const float* a, const float* b, const float* c, float* 
 }
 
 static float probe_sum(const float* a) { return sum_lanes(load(a)); }
-static float probe_max(const float* a) { return max_lanes(load(a)); }
+static float probe_max(const float* a) { return greatest_lane(load(a)); }
 
 static void integers(const std::int8_t* a, const std::uint8_t* b, std::uint16_t* words, std::int8_t* bytes) {
   const I32x16 x = load_i8(a), y = load_u8(b);

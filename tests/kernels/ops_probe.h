@@ -33,7 +33,7 @@ struct OpsProbe {
   // from_bf16 read the low 16 bits of a.
   void (*apply)(Op op, const float* a, const float* b, const float* c, float* out);
   float (*sum_lanes)(const float* a);
-  float (*max_lanes)(const float* a);
+  float (*greatest_lane)(const float* a);
   // Integers: words[i] = ((b << 5 | (a >> 3 & 0xFF)) ^ (a + b - 7)) & 0xFFFF, bytes[i] = a / 2 to nearest even.
   void (*integers)(const std::int8_t* a, const std::uint8_t* b, std::uint16_t* words, std::int8_t* bytes);
   void (*swap_pairs)(const float* in, float* out);               // in[32]: neighbours change places

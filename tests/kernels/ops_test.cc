@@ -253,7 +253,7 @@ TEST(Ops, ReductionsFoldHalvesOntoHalves) {
       float v[kLanes], m[kLanes];
       for (int i = 0; i < kLanes; ++i)
         v[i] = m[i] = random.uniform(1.0f) * std::ldexp(1.0f, static_cast<int>(random.next() % 30));
-      const float sum = probe->sum_lanes(v), max = probe->max_lanes(v);
+      const float sum = probe->sum_lanes(v), max = probe->greatest_lane(v);
       for (int width = 8; width > 0; width /= 2) {
         for (int i = 0; i < width; ++i) {
           v[i] += v[i + width];

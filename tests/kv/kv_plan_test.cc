@@ -69,8 +69,8 @@ TEST(KvPlanTest, APageHoldsSixteenTokens) {
   for (const KvType type : {KvType::f32, KvType::f16, KvType::q8_0}) {
     const KvLayout layout{type, kGrouped.kv_heads, kGrouped.head_dim};
     EXPECT_EQ(kGrouped.layers * layout.layer_bytes(), 16 * kv_bytes_per_token(kGrouped, type));
-    EXPECT_EQ(layout.v_offset(0), layout.k_offset(8)) << "values follow the keys of the last head";
-    EXPECT_EQ(layout.v_offset(8), layout.layer_bytes());
+    EXPECT_EQ(layout.v_offset(0), layout.head_bytes()) << "values follow the keys of their head";
+    EXPECT_EQ(layout.v_offset(7), layout.layer_bytes() - layout.head_bytes());
   }
 }
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t kReserve = 10;
 
 std::vector<LayerGroup> groups_of(KvType type) {
   const auto group = [&](std::uint64_t window) {
-    return LayerGroup{.layers = 2, .window = window, .layout = {.type = type, .kv_heads = 2, .head_dim = 64}};
+    return LayerGroup{.layers = 2, .window = window, .layout = {.type = type, .kv_heads = 2, .head_dim = 32}};
   };
   return {group(0), group(20), group(1)};
 }
@@ -127,7 +127,7 @@ TEST(SequenceCopyTest, IsTheSameSequenceInAPoolOfAnotherLayout) {
       const Bytes bytes = copied_out(cache);
       EXPECT_EQ(bytes.size(), cache.copy_bytes(extent).value());
 
-      const auto small = pool_of(type, 40 * groups_of(type)[0].page_bytes());  // slabs of other strides
+      const auto small = pool_of(type, 30 * groups_of(type)[0].page_bytes());  // slabs of other strides
       ASSERT_NE(small->groups()[0].layout.head_stride, pool->groups()[0].layout.head_stride);
       SequenceCache other(small, kReserve);
       ASSERT_TRUE(other.copy_in(extent, source_of(bytes)));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace rill::model {
 namespace {
 
@@ -26,6 +28,23 @@ TEST(ProductTiles, OfLongProductsEndShort) {
   const auto last = [](const ProductTiles& tiles) { return tiles.begin(tiles.count()) - tiles.begin(tiles.count() - 1); };
   EXPECT_EQ(last(brief), 400u);
   EXPECT_EQ(last(lengthy), 50u);
+}
+
+TEST(NeighbouringTiles, GiveEachThreadOneRunOfThem) {
+  for (std::size_t threads = 1; threads <= 5; ++threads) {
+    for (std::size_t tiles = 0; tiles <= 40; ++tiles) {
+      const NeighbouringTiles order(tiles, threads);
+      std::size_t next = 0;
+      const std::size_t sharing = std::min(threads, tiles);
+      for (std::size_t thread = 0; thread < sharing; ++thread) {
+        for (std::size_t tile = thread; tile < tiles;
+             tile += sharing) {  // what the pool deals to the thread, in its order
+          ASSERT_EQ(order[tile], next++) << tiles << " tiles, " << threads << " threads";
+        }
+      }
+      EXPECT_EQ(next, tiles);
+    }
+  }
 }
 
 }  // namespace
