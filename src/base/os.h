@@ -106,7 +106,10 @@ std::uint64_t free_or_all_memory();
 
 // Asks for huge pages behind a range. Only advice: failure changes speed and nothing else.
 void advise_huge_pages(void* address, std::size_t bytes) noexcept;
-// For a range that is touched here and there: takes that back.
+// Has the system back a range, part of which may be in use, with memory now and not when it is first written. Where it cannot,
+// nothing happens.
+void populate(void* address, std::size_t bytes) noexcept;
+// For a range that is touched here and there: takes the huge pages back.
 void advise_small_pages(void* address, std::size_t bytes) noexcept;
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 

@@ -183,6 +183,15 @@ void advise_huge_pages([[maybe_unused]] void* address, [[maybe_unused]] std::siz
 #endif
 }
 
+void populate([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+#if !defined(MADV_POPULATE_WRITE)
+  constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14; older headers lack it
+#endif
+  (void)::madvise(address, bytes, MADV_POPULATE_WRITE);
+#endif
+}
+
 void advise_small_pages([[maybe_unused]] void* address, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_NOHUGEPAGE)
   (void)::madvise(address, bytes, MADV_NOHUGEPAGE);

@@ -182,6 +182,7 @@ std::uint64_t free_or_all_memory() {
 }
 
 void advise_huge_pages(void*, std::size_t) noexcept {}  // large pages there need a privilege that applications lack
+void populate(void*, std::size_t) noexcept {}
 void advise_small_pages(void*, std::size_t) noexcept {}
 
 }  // namespace rill::os

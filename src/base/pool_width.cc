@@ -11,7 +11,9 @@ void PoolWidth::observe(Duration elapsed, Duration stalled) noexcept {
   window_.stalled += stalled;
   if (window_.elapsed < kWindow || window_.steps < kWindowSteps) return;
   const Duration step_time = window_.elapsed / window_.steps;
-  const bool stalls = window_.stalled > window_.elapsed / 8;
+  const bool stalls_now = window_.stalled > window_.elapsed / 8;
+  const bool stalls = stalls_now && stalled_before_;
+  stalled_before_ = stalls_now;
   window_ = {};
   if (width_ != settled_) {
     end_trial(step_time);

@@ -8,8 +8,9 @@ namespace rill {
 
 // A thread that loses its core holds up all others until it is back, milliseconds later, so that fewer threads may be
 // faster. How much depends on the work (reading memory gains little from a second thread, arithmetic gains all) and on
-// the neighbours, so it is tried: when much of a window of steps was spent waiting for stragglers, the next one runs on
-// fewer threads, and the better width stays. Later it tries more again, ever more seldom while that fails.
+// the neighbours, so it is tried: when much of two windows of steps was spent waiting for stragglers, the next one runs on
+// fewer threads, and the better width stays. Later it tries more again, ever more seldom while that fails. One window may
+// have met with something that does not come back.
 // For steps of about the same work. It holds no clock and no threads, and belongs to one thread at a time.
 class PoolWidth {
  public:
@@ -43,6 +44,7 @@ class PoolWidth {
   std::size_t width_;            // another during a trial
   Duration step_time_{};         // at the settled width; 0: unknown
   Window window_;
+  bool stalled_before_ = false;  // in the window before
   std::size_t since_trial_ = 0;  // windows
   std::size_t pause_ = 1;        // windows before the next trial
   std::size_t change_ = 1;       // threads more or fewer in it

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
 // Keys and values of one head in a run, about: what is read in one go. Longer ones are not read faster, and make sequences
 // hold more than they use.
-constexpr std::size_t kRunBytes = std::size_t{128} << 10;
+constexpr std::size_t kRunBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxRunPages = 64;  // bits of Run::free
 
 constexpr std::uint64_t low_bits(std::size_t count) {
@@ -238,12 +238,10 @@ void PagePool::copy(const Page& from, Page& to) const noexcept {
 Result<Page*> PagePool::take_free(const Page* after) {
   if (after != nullptr && runs_[after->run].free != 0) return take_from(after->run, after->slot);
   while (first_free_run_ < runs_.size() && runs_[first_free_run_].free == 0) ++first_free_run_;
-  for (std::size_t run = first_free_run_; run < runs_.size(); ++run) {
-    if (runs_[run].free == runs_[run].all) return take_from(run, 0);
-  }
+  if (const std::size_t run = find_unused_run(); run < runs_.size()) return take_from(run, 0);
   const std::size_t free = held_ - used_ - cached_;
   Error error;
-  if (held_ < capacity_ && free <= held_ / 2) {
+  if (wants_slab()) {
     const Result<void> added = add_slab();
     if (added) return take_from(runs_.size() - 1, 0);
     error = added.error();
@@ -252,6 +250,30 @@ Result<Page*> PagePool::take_free(const Page* after) {
   }
   if (free == 0) return error;
   return take_from(first_free_run_, 0);
+}
+
+// The number of runs if there is none.
+std::size_t PagePool::find_unused_run() const noexcept {
+  const auto unused = [](const Run& run) { return run.free == run.all; };
+  const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first_free_run_);
+  return static_cast<std::size_t>(std::find_if(begin, runs_.end(), unused) - runs_.begin());
+}
+
+bool PagePool::wants_slab() const noexcept {
+  return held_ < capacity_ && held_ - used_ - cached_ <= held_ / 2;
+}
+
+void PagePool::prepare_memory() noexcept {
+  std::span<std::byte> piece;
+  {
+    const std::lock_guard lock(mutex_);
+    if (untouched_.empty()) {
+      if (held_ == 0 || !wants_slab() || find_unused_run() < runs_.size() || !add_slab()) return;
+    }
+    piece = untouched_.first(std::min(untouched_.size(), os::kHugePageBytes));
+    untouched_ = untouched_.subspan(piece.size());
+  }
+  os::populate(piece.data(), piece.size());
 }
 
 Page* PagePool::take_from(std::size_t run, std::size_t first_slot) noexcept {
@@ -274,7 +296,9 @@ Result<void> PagePool::add_slab() {
     runs_.reserve(runs_.size() + runs);
     // The last run of a budget may be a short one. What lies between its pages is never touched, and so takes no memory.
     const std::size_t count = std::min(room, pages_per_run_);
-    if (count < pages_per_run_) os::advise_small_pages(slab.memory.data(), run_bytes);
+    const bool whole = count == pages_per_run_;
+    if (!whole) os::advise_small_pages(slab.memory.data(), run_bytes);
+    untouched_ = {slab.memory.data(), whole ? slab.memory.size() : 0};
     for (std::size_t i = 0; i < runs; ++i) {
       Page* const pages = &slab.pages[i * pages_per_run_];
       for (std::size_t slot = 0; slot < count; ++slot) {

@@ -133,6 +133,10 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   // Copies the bytes of one page to another.
   void copy(const Page& from, Page& to) const noexcept;
 
+  // Where new memory will be needed soon, takes some from the system: at most a huge page (2 MiB), so that it does not
+  // hold up a pass much. Between passes.
+  void prepare_memory() noexcept;
+
   PoolStats stats() const;
 
  private:
@@ -156,6 +160,8 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   void add_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept;
   void drop_reference(Page& page, Holder holder, const Reservation& reservation, const Page* partial) noexcept;
   Result<Page*> take_free(const Page* after);
+  std::size_t find_unused_run() const noexcept;
+  bool wants_slab() const noexcept;
   Page* take_from(std::size_t run, std::size_t first_slot) noexcept;
   Result<void> add_slab();
   bool reclaim(std::unique_lock<std::mutex>& lock) noexcept;
@@ -170,6 +176,7 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   mutable std::mutex mutex_;  // guards all below
   std::vector<Slab> slabs_;
   std::vector<Run> runs_;
+  std::span<std::byte> untouched_;  // the part of the last slab that prepare_memory() has yet to populate
   std::size_t first_free_run_ = 0;  // no run below has a free page
   std::size_t held_ = 0;            // pages of all runs
   std::vector<std::weak_ptr<Reclaimer>> reclaimers_;

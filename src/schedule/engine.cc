@@ -244,6 +244,7 @@ Result<StepReport> Engine::run_step() {
   report_.duration = now() - before;
   count_step(report_.duration);
   signal();
+  if (!items_.empty()) options_.kv_pool->pages()->prepare_memory();
   return report_;
 }
 

@@ -52,13 +52,21 @@ TEST(PoolWidthTest, OneThreadHasNothingToChoose) {
 TEST(PoolWidthTest, NarrowsBesideANeighbourAndWidensWhenItLeaves) {
   PoolWidth width(2);
   run(width, kQuiet, 1s);
-  run(width, kNeighbour, 50ms);
-  EXPECT_EQ(width.width(), 1u) << "a window to see it, a window to try";
+  run(width, kNeighbour, 100ms);
+  EXPECT_EQ(width.width(), 1u) << "two windows to see it, a window to try";
   const Times beside = run(width, kNeighbour, 10s);
   EXPECT_GT(beside.on_one, beside.elapsed * 9 / 10) << "the rest is spent on probing";
   const Times after = run(width, kQuiet, 10s);
   EXPECT_EQ(width.width(), 2u);
   EXPECT_LT(after.on_one, (PoolWidth::kLongestPause + 2) * PoolWidth::kWindow);
+}
+
+// What holds up a step now and then says nothing about those to come.
+TEST(PoolWidthTest, StaysWideWhenSingleStepsStall) {
+  PoolWidth width(2);
+  int steps = 0;
+  const Machine machine = [&](std::size_t) { return ++steps % 30 == 0 ? Step{50ms, 25ms} : Step{15ms, 100us}; };
+  EXPECT_EQ(run(width, machine, 10s).on_one, 0ms);
 }
 
 // Arithmetic loses more with the second thread than it waits for: then trying must cost little.

@@ -83,6 +83,34 @@ TEST_F(PagePoolTest, NoPageOfABudgetIsLost) {
   }
 }
 
+TEST_F(PagePoolTest, MemoryIsPreparedWhereItIsNeededNext) {
+  const LayerGroup group = group_of(8);
+  const auto pool = PagePool::create({group}, 200 * group.page_bytes()).value();
+  const auto held = [&] { return pool->stats().held_bytes / group.page_bytes(); };
+  pool->prepare_memory();
+  EXPECT_EQ(held(), 0u) << "nobody needs any yet";
+  std::vector<Page*> pages = acquire(*pool, 0, 1);
+  const std::size_t slab = held();
+  for (std::size_t i = 0; i < 100; ++i) pool->prepare_memory();
+  EXPECT_EQ(held(), slab) << "most of the first slab is free";
+  pages = acquire(*pool, 0, slab / 2);
+  pages[0]->base[5] = std::byte{7};
+  for (std::size_t i = 0; i < 100; ++i) pool->prepare_memory();
+  EXPECT_EQ(held(), 2 * slab) << "the next slab, and no more";
+  EXPECT_EQ(pages[0]->base[5], std::byte{7});
+  pages = acquire(*pool, 0, slab);
+  EXPECT_EQ(held(), 2 * slab) << "which is what comes next";
+
+  // To the end of the budget, whose last slab is a short one, and no further.
+  acquire(*pool, 0, 150);
+  for (std::size_t i = 0; i < 1000; ++i) pool->prepare_memory();
+  EXPECT_LE(pool->stats().held_bytes, pool->stats().budget_bytes);
+  acquire(*pool, 0, 49 - slab / 2 - slab);
+  EXPECT_FALSE(pool->acquire(0, nullptr, none_));
+  EXPECT_EQ(held(), 200u);
+  pool->prepare_memory();
+}
+
 TEST_F(PagePoolTest, ReferencesKeepAPage) {
   const auto pool = PagePool::create({group_of(1)}, kMiB).value();
   Page* const page = pool->acquire(0, nullptr, none_).value();
