@@ -3,8 +3,8 @@
 //   template <typename Archive>
 //   void fields(Archive& archive, ByteRange& range) { archive(range.begin, range.end); }
 //
-// What is read is outside bytes: a count is never believed beyond the bytes that follow, and a reader that met something
-// wrong gives empty values from there on and says so in finish().
+// What is read is outside bytes: a count is never believed beyond the bytes that follow, and a reader that met
+// something wrong gives empty values from there on and says so in finish().
 #pragma once
 
 #include <algorithm>

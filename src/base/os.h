@@ -42,8 +42,8 @@ class File {
   std::int64_t modified_ = 0;
 };
 
-// A file that is written under a temporary name in the folder of `path`, and takes the place of `path` when it is complete:
-// nobody sees a part of it, and of two writers the later one wins. One thread at a time.
+// A file that is written under a temporary name in the folder of `path`, and takes the place of `path` when it is
+// complete: nobody sees a part of it, and of two writers the later one wins. One thread at a time.
 class NewFile {
  public:
   struct Options {
@@ -106,8 +106,8 @@ std::uint64_t free_or_all_memory();
 
 // Asks for huge pages behind a range. Only advice: failure changes speed and nothing else.
 void advise_huge_pages(void* address, std::size_t bytes) noexcept;
-// Has the system back a range, part of which may be in use, with memory now and not when it is first written. Where it cannot,
-// nothing happens.
+// Has the system back a range, part of which may be in use, with memory now and not when it is first written. Where it
+// cannot, nothing happens.
 void populate(void* address, std::size_t bytes) noexcept;
 // For a range that is touched here and there: takes the huge pages back.
 void advise_small_pages(void* address, std::size_t bytes) noexcept;

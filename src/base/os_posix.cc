@@ -35,7 +35,8 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // bytes; some system
 Result<std::size_t> read_at(std::intptr_t handle, std::uint64_t offset, std::span<std::byte> out) {
   ssize_t count;
   do {
-    count = ::pread(static_cast<int>(handle), out.data(), std::min(out.size(), kMostAtOnce), static_cast<off_t>(offset));
+    count =
+        ::pread(static_cast<int>(handle), out.data(), std::min(out.size(), kMostAtOnce), static_cast<off_t>(offset));
   } while (count < 0 && errno == EINTR);
   if (count < 0) return make_error(ErrorCode::io, "read failed: {}", describe(errno));
   return static_cast<std::size_t>(count);
@@ -125,7 +126,8 @@ Result<void> NewFile::commit() {
   }
   RILL_TRY(close());
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", path_.string(), temporary_.string(), describe(errno));
+    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", path_.string(), temporary_.string(),
+                      describe(errno));
   }
   temporary_.clear();
   if (on_disk_) sync_folder(path_.parent_path());

@@ -124,7 +124,8 @@ Result<void> NewFile::commit() {
   RILL_TRY(close());
   const DWORD flags = MOVEFILE_REPLACE_EXISTING | (on_disk_ ? MOVEFILE_WRITE_THROUGH : 0);
   if (!::MoveFileExW(temporary_.c_str(), path_.c_str(), flags)) {
-    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", utf8(path_), utf8(temporary_), describe(::GetLastError()));
+    return make_error(ErrorCode::io, "{}: cannot be renamed from {}: {}", utf8(path_), utf8(temporary_),
+                      describe(::GetLastError()));
   }
   temporary_.clear();
   return {};

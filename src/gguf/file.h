@@ -50,8 +50,8 @@ class File {
   std::uint64_t size() const;  // bytes of all files
   // Of the heads of all files: whatever they say, without the tensors' bytes.
   const Digest& head_digest() const { return head_digest_; }
-  // Another one after a change of a file, as far as sizes, versions, heads and samples of the tensors' bytes tell (a file that
-  // was replaced may have kept its time). invalid_argument: a source has no version.
+  // Another one after a change of a file, as far as sizes, versions, heads and samples of the tensors' bytes tell (a
+  // file that was replaced may have kept its time). invalid_argument: a source has no version.
   Result<Digest> state_digest() const;
 
   std::span<const TensorInfo> tensors() const { return tensors_; }        // as the files order them

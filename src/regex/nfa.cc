@@ -79,7 +79,8 @@ class NfaBuilder {
 
 Result<Nfa> Nfa::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPattern) {
-    return make_error(ErrorCode::limit_exceeded, "regex: a pattern of {} bytes, at most {} are read", pattern.size(), kMaxPattern);
+    return make_error(ErrorCode::limit_exceeded, "regex: a pattern of {} bytes, at most {} are read", pattern.size(),
+                      kMaxPattern);
   }
   Nfa nfa;
   NfaBuilder builder(nfa);

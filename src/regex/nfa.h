@@ -1,5 +1,5 @@
-// Regular expressions as machines that search a text in time linear in it (Thompson, "Regular Expression Search Algorithm",
-// 1968).
+// Regular expressions as machines that search a text in time linear in it (Thompson, "Regular Expression Search
+// Algorithm", 1968).
 #pragma once
 
 #include <cstddef>

@@ -57,10 +57,11 @@ Result<void> RegexReader::read_group_open() {
     if (position_ == name || !take(">")) return malformed(name, "a group's name without its end");
     return {};
   }
-  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {  // what other dialects have
-      {">", "an atomic group"},     {"#", "a comment"},    {"(", "a conditional"},    {"|", "a branch reset"}, {"P<", "a group (?P<"},
-      {"P=", "a backreference"},    {"P>", "recursion"},   {"'", "a group (?'"},      {"R", "recursion"},      {"&", "recursion"},
-      {"+", "recursion"},
+  // What other dialects have.
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {">", "an atomic group"}, {"#", "a comment"},        {"(", "a conditional"}, {"|", "a branch reset"},
+      {"P<", "a group (?P<"},   {"P=", "a backreference"}, {"P>", "recursion"},    {"'", "a group (?'"},
+      {"R", "recursion"},       {"&", "recursion"},        {"+", "recursion"},
   };
   for (const auto& [mark, name] : kOthers) {
     if (take(mark)) return unsupported(begin, name);

@@ -119,7 +119,8 @@ Result<std::vector<Token>> SamplerChain::forced() {
   });
 }
 
-Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOptions* report, std::optional<Token> forced) {
+Result<Sample> SamplerChain::run(const LogitsSource& logits, const LogprobOptions* report,
+                                 std::optional<Token> forced) {
   if (!options_.sampler) return Error{ErrorCode::invalid_argument, "the chain was moved from"};
   if (pending_) return *pending_;
   RILL_ASSIGN(const std::size_t allowed, ask_allowed(logits.vocabulary_size()));

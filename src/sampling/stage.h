@@ -13,8 +13,8 @@
 
 namespace rill::sampling {
 
-// Gives a stage its clone(), a copy, and saves what Derived::fields names: its state, and of its options what describe()
-// leaves out.
+// Gives a stage its clone(), a copy, and saves what Derived::fields names: its state, and of its options what
+// describe() leaves out.
 template <typename Base, typename Derived>
 class Clonable : public Base {
  public:

@@ -10,8 +10,8 @@
 
 namespace rill::schema {
 
-// sign x digits x 10^exponent. Zero has no digits; otherwise the first and the last digit are not 0, so that equal numbers
-// are equal member by member.
+// sign x digits x 10^exponent. Zero has no digits; otherwise the first and the last digit are not 0, so that equal
+// numbers are equal member by member.
 struct Decimal {
   bool negative = false;
   std::string digits = {};  // '0' to '9', the most significant first

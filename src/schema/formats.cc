@@ -15,7 +15,8 @@ std::string date() {
   return group("[0-9]{4}-" + group(month31 + "|" + month30 + "|" + february) + "|" + leap_year + "-02-29");
 }
 
-// A leap second only at UTC: at the end of its day by other offsets it would take an expression of a thousand alternatives.
+// A leap second only at UTC: at the end of its day by other offsets it would take an expression of a thousand
+// alternatives.
 std::string time() {
   const std::string hour = group("[01][0-9]|2[0-3]"), fraction = "(?:\\.[0-9]+)?";
   const std::string usual = hour + ":[0-5][0-9]:[0-5][0-9]" + fraction + group("[Zz]|[+-]" + hour + ":[0-5][0-9]");
@@ -36,7 +37,8 @@ const char* const kOctet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 
 std::string ipv4() { return std::string(kOctet) + "(?:\\." + kOctet + "){3}"; }
 
-// RFC 4291, section 2.2, without zone. `most`: words beside a "::", which stands for at least one, or for two in RFC 5321.
+// RFC 4291, section 2.2, without zone. `most`: words beside a "::", which stands for at least one, or for two in RFC
+// 5321.
 std::string ipv6(int most = 7) {
   const std::string word = "[0-9A-Fa-f]{1,4}", last = group(word + ":" + word + "|" + ipv4());
   const auto words = [&](int fewest, int highest) {
@@ -44,11 +46,13 @@ std::string ipv6(int most = 7) {
   };
   std::string choices = words(6, 6) + last + "|::" + words(0, most - 2) + last;
   for (int before = 1; before + 2 <= most; ++before) {
-    choices += "|" + word + "(?::" + word + "){" + std::to_string(before - 1) + "}::" + words(0, most - 2 - before) + last;
+    choices +=
+        "|" + word + "(?::" + word + "){" + std::to_string(before - 1) + "}::" + words(0, most - 2 - before) + last;
   }
   choices += "|::" + group(word) + "?";  // at most one word behind it
   for (int before = 1; before <= most; ++before) {
-    choices += "|" + word + "(?::" + word + "){" + std::to_string(before - 1) + "}::" + (before < most ? group(word) + "?" : "");
+    choices += "|" + word + "(?::" + word + "){" + std::to_string(before - 1) +
+               "}::" + (before < most ? group(word) + "?" : "");
   }
   return group(choices);
 }
@@ -71,7 +75,8 @@ std::string email(const std::string& more) {
 // RFC 3987, section 2.2: ucschar and iprivate.
 std::string iri_characters() {
   std::string ranges = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF";
-  for (const char plane : std::string_view("123456789ABCD")) ranges += std::string("\\u{") + plane + "0000}-\\u{" + plane + "FFFD}";
+  for (const char plane : std::string_view("123456789ABCD"))
+    ranges += std::string("\\u{") + plane + "0000}-\\u{" + plane + "FFFD}";
   return ranges + "\\u{E1000}-\\u{EFFFD}";
 }
 const char* const kPrivateCharacters = "\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";

@@ -15,8 +15,8 @@ struct FormatPattern {
   std::optional<std::size_t> max_length;  // in code points
 };
 
-// Of draft 2020-12, section 7.3, and the RFCs that it names. Nothing for Format::regex, which is no regular language, and
-// idn-hostname, whose rules (RFC 5892) rill does not know. Less than has_format() holds: leap seconds only at UTC.
+// Of draft 2020-12, section 7.3, and the RFCs that it names. Nothing for Format::regex, which is no regular language,
+// and idn-hostname, whose rules (RFC 5892) rill does not know. Less than has_format() holds: leap seconds only at UTC.
 std::optional<FormatPattern> pattern_of(Format format);
 
 }  // namespace rill::schema

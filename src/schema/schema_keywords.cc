@@ -237,7 +237,8 @@ Result<void> SchemaParser::read_dependencies(JsonView value, const Place& place,
       RILL_ASSIGN(std::vector<std::string> needed, names(value, place, value[i]));
       schema(id).dependent_required.emplace_back(value[i].name(), std::move(needed));
     } else {
-      RILL_ASSIGN(const SchemaId one, child(value[i], place, format("/{}/{}", value.name(), pointer_token(value[i].name()))));
+      RILL_ASSIGN(const SchemaId one,
+                  child(value[i], place, format("/{}/{}", value.name(), pointer_token(value[i].name()))));
       schema(id).dependent_schemas.emplace_back(value[i].name(), one);
     }
   }
@@ -246,7 +247,8 @@ Result<void> SchemaParser::read_dependencies(JsonView value, const Place& place,
 
 Result<void> SchemaParser::read_reference(JsonView value, const Place& place, SchemaId id) {
   if (!value.is(JsonKind::string)) return malformed(place, value, "a URI reference");
-  references_.push_back({id, resolve_uri(place.base, value.text()), place.pointer + '/' + std::string(value.name()), false});
+  references_.push_back(
+      {id, resolve_uri(place.base, value.text()), place.pointer + '/' + std::string(value.name()), false});
   return {};
 }
 

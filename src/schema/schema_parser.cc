@@ -21,7 +21,8 @@ Result<SchemaId> SchemaParser::id_of(const Place& place) {
                                                 static_cast<SchemaId>(result_.schemas_.size()));
   if (!is_new) return known->second;
   if (result_.schemas_.size() >= options_.max_schemas) {
-    return make_error(ErrorCode::limit_exceeded, "schema: more than max_subschemas = {} subschemas", options_.max_schemas);
+    return make_error(ErrorCode::limit_exceeded, "schema: more than max_subschemas = {} subschemas",
+                      options_.max_schemas);
   }
   result_.schemas_.push_back({.pointer = place.pointer});
   pending_.emplace_back(known->second, place);
@@ -62,14 +63,16 @@ Result<void> SchemaParser::read(SchemaId id, const Place& given) {
     return {};
   }
   if (!place.view.is(JsonKind::object)) {
-    return make_error(ErrorCode::malformed, "schema: \"{}\" is no schema: neither an object nor a boolean", place.pointer);
+    return make_error(ErrorCode::malformed, "schema: \"{}\" is no schema: neither an object nor a boolean",
+                      place.pointer);
   }
   enter_resource(place);
   exclusive_.clear();
   for (std::size_t i = 0; i < place.view.size(); ++i) {
     const JsonView member = place.view[i];
     const auto all = keywords();
-    const auto keyword = std::find_if(all.begin(), all.end(), [&](const Keyword& k) { return k.name == member.name(); });
+    const auto keyword =
+        std::find_if(all.begin(), all.end(), [&](const Keyword& k) { return k.name == member.name(); });
     if (keyword == all.end()) {
       note_unknown(member, place);
     } else if (keyword->read != nullptr) {
@@ -81,13 +84,15 @@ Result<void> SchemaParser::read(SchemaId id, const Place& given) {
 }
 
 void SchemaParser::note_unknown(JsonView member, const Place& place) {
-  Remark remark{place.pointer + '/' + pointer_token(member.name()), std::string(member.name()), "no draft defines this keyword"};
+  Remark remark{place.pointer + '/' + pointer_token(member.name()), std::string(member.name()),
+                "no draft defines this keyword"};
   for (const Keyword& keyword : keywords()) {
     if (keyword.read != nullptr && one_edit_apart(keyword.name, member.name())) {
       remark.reason += format("; \"{}\" is one edit away", keyword.name);
       break;
     }
-    const bool same = std::ranges::equal(keyword.name, member.name(), [](char a, char b) { return (a | 32) == (b | 32); });
+    const bool same =
+        std::ranges::equal(keyword.name, member.name(), [](char a, char b) { return (a | 32) == (b | 32); });
     if (same) {
       remark.reason += format("; \"{}\" is spelled otherwise", keyword.name);
       break;
@@ -135,7 +140,8 @@ Result<void> SchemaParser::parse(std::string_view text) {
   return refuse_rings();
 }
 
-Result<std::shared_ptr<const SchemaDocument>> SchemaDocument::parse(std::string_view text, const ParseOptions& options) {
+Result<std::shared_ptr<const SchemaDocument>> SchemaDocument::parse(std::string_view text,
+                                                                    const ParseOptions& options) {
   return guarded([&]() -> Result<std::shared_ptr<const SchemaDocument>> {
     auto document = std::make_shared<SchemaDocument>();
     RILL_TRY(SchemaParser(*document, options).parse(text));

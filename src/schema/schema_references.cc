@@ -37,12 +37,15 @@ Result<std::optional<SchemaParser::Target>> SchemaParser::find(const std::string
 Result<void> SchemaParser::resolve(const Reference& reference) {
   RILL_ASSIGN(const std::optional<Target> target, find(reference.uri));
   if (!target) {
-    return make_error(ErrorCode::not_found, "schema: {} refers to {}, which is not there", reference.pointer, reference.uri);
+    return make_error(ErrorCode::not_found, "schema: {} refers to {}, which is not there", reference.pointer,
+                      reference.uri);
   }
   if (reference.dynamic) {
     const std::string_view anchor = split_fragment(reference.uri).second;
     const auto known = dynamic_anchors_.find(std::string(anchor));
-    const std::size_t targets = anchor.empty() ? recursive_anchors_ : known == dynamic_anchors_.end() ? 0 : known->second;
+    const std::size_t targets = anchor.empty()                    ? recursive_anchors_
+                                : known == dynamic_anchors_.end() ? 0
+                                                                  : known->second;
     if (targets > 1) {
       const std::string keyword(reference.pointer.substr(reference.pointer.rfind('/') + 1));
       result_.not_enforced_.push_back({reference.pointer, keyword, "several resources have the anchor that it names"});

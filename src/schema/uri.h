@@ -19,8 +19,8 @@ std::pair<std::string_view, std::string_view> split_fragment(std::string_view ur
 // With %XX as the bytes that they stand for.
 std::string percent_decoded(std::string_view text);
 
-// JSON pointers (RFC 6901): a name as a reference token; the names of a pointer, or nothing if it is none; the place in an
-// array that a name stands for.
+// JSON pointers (RFC 6901): a name as a reference token; the names of a pointer, or nothing if it is none; the place in
+// an array that a name stands for.
 std::string pointer_token(std::string_view name);
 std::optional<std::vector<std::string>> pointer_tokens(std::string_view pointer);
 std::optional<std::size_t> array_index(std::string_view name);

@@ -169,8 +169,8 @@ Result<Conversation::State::Encoded> Conversation::State::encode(const RenderedP
   return encoded;
 }
 
-// Length of what conversations with the same first system message, template and tools have in common: their prompts differ
-// from there on, where the user's first words are.
+// Length of what conversations with the same first system message, template and tools have in common: their prompts
+// differ from there on, where the user's first words are.
 std::size_t Conversation::State::common_beginning(std::span<const Token> prompt) const {
   const auto user = std::find_if(messages.begin(), messages.end(), [](const Message& m) { return m.role == "user"; });
   if (user == messages.end()) return 0;

@@ -79,7 +79,8 @@ constexpr std::size_t kMostForced = 16;  // tokens between two passes: beyond th
 // Where no logits are needed, and none are there yet.
 class NoLogits final : public LogitsSource {
  public:
-  NoLogits(std::size_t vocabulary_size, std::size_t position) : vocabulary_size_(vocabulary_size), position_(position) {}
+  NoLogits(std::size_t vocabulary_size, std::size_t position)
+      : vocabulary_size_(vocabulary_size), position_(position) {}
 
   std::size_t vocabulary_size() const override { return vocabulary_size_; }
   std::size_t position() const override { return position_; }
@@ -175,8 +176,9 @@ Result<GenerationResult> GenerationState::result() const {
     if (phase_ != Phase::ended) result.finish_reason = FinishReason::cancelled;
     if (options_.grammar && options_.grammar->schema() != nullptr) {
       auto validation = options_.grammar->schema()->validate(result.text);
-      result.validation = validation ? *std::move(validation)
-                                     : Validation{Validity::invalid, {{.message = std::move(validation).error().message}}};
+      result.validation = validation
+                              ? *std::move(validation)
+                              : Validation{Validity::invalid, {{.message = std::move(validation).error().message}}};
     }
     return result;
   });
@@ -229,7 +231,8 @@ Result<bool> GenerationState::make_room() {
     if (!cut) RILL_TRY(session_->truncate(0, false));  // a window has passed what would be needed
   }
   if (session_->tokens().empty()) {
-    RILL_ASSIGN(const SessionState::Reused reused, session_->adopt_prefix(std::span(tokens_).first(tokens_.size() - 1)));
+    RILL_ASSIGN(const SessionState::Reused reused,
+                session_->adopt_prefix(std::span(tokens_).first(tokens_.size() - 1)));
     if (phase_ == Phase::prompt) count(reused);
   }
   return true;
@@ -311,7 +314,8 @@ bool GenerationState::stops_at(Token token) const {
          std::any_of(stop_tokens_.begin(), stop_tokens_.end(), [&](const auto& stop) { return stop.first == token; });
 }
 
-// Where no token is allowed: whether the answer is a whole text of its grammar, and only lacks an end token that could say so.
+// Where no token is allowed: whether the answer is a whole text of its grammar, and only lacks an end token that could
+// say so.
 Result<bool> GenerationState::grammar_ends() const {
   if (!options_.grammar || !end_tokens_.empty() || chain_.allowed().count() != 0) return false;
   RILL_ASSIGN(GrammarMatcher matcher, GrammarMatcher::create(*options_.grammar, session_->model()->tokenizer(),

@@ -93,7 +93,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   for (std::size_t& boundary : options.cache_boundaries) boundary += prompt_begin;
   std::sort(options.cache_boundaries.begin(), options.cache_boundaries.end());
   const Tokenizer& tokenizer = session->model()->tokenizer();
-  RILL_ASSIGN(StopMatcher matcher, StopMatcher::create(options.stop_strings, options.show_special ? nullptr : &tokenizer));
+  RILL_ASSIGN(StopMatcher matcher,
+              StopMatcher::create(options.stop_strings, options.show_special ? nullptr : &tokenizer));
   std::vector<Token> end_tokens =
       options.end_tokens.value_or(std::vector<Token>(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end()));
   std::sort(end_tokens.begin(), end_tokens.end());
@@ -104,7 +105,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::make(std::shared_ptr<S
   if (!chain) {
     std::vector<Processor> masks;
     if (options.grammar) {
-      masks.push_back(grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens, .max_tokens = grammar_budget}));
+      masks.push_back(
+          grammar_mask(*options.grammar, tokenizer, {.end_tokens = end_tokens, .max_tokens = grammar_budget}));
     }
     RILL_ASSIGN(chain,
                 make_chain(options.sampling, {.size = session->loaded().vocabulary_size(), .end_tokens = end_tokens},
@@ -154,7 +156,8 @@ void GenerationState::resolve_stop_tokens() {
   const Tokenizer& tokenizer = session_->model()->tokenizer();
   for (const std::string& stop : options_.stop_strings) {
     const auto controls = tokenizer::control_texts(tokenizer, stop);
-    if (controls.size() == 1 && controls[0].end - controls[0].begin == stop.size()) stop_tokens_.emplace_back(controls[0].token, stop);
+    if (controls.size() == 1 && controls[0].end - controls[0].begin == stop.size())
+      stop_tokens_.emplace_back(controls[0].token, stop);
   }
 }
 

@@ -79,7 +79,8 @@ namespace {
 
 Result<void> check_given(const char* option, bool then, bool now) {
   if (then == now) return {};
-  return make_error(ErrorCode::invalid_argument, "the answer was made {} GenerateOptions::{}, and ResumeOptions::{} is {}",
+  return make_error(ErrorCode::invalid_argument,
+                    "the answer was made {} GenerateOptions::{}, and ResumeOptions::{} is {}",
                     then ? "with a" : "without", option, option, now ? "given" : "absent");
 }
 
@@ -104,7 +105,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
     return make_error(ErrorCode::malformed, "answer: {} tokens cannot be what it has come to", answer.size());
   }
   std::vector<Token> tokens = running ? content.tokens : std::move(saved.tokens);
-  if (running) tokens.insert(tokens.end(), answer.end() - static_cast<std::ptrdiff_t>(saved.not_computed), answer.end());
+  if (running)
+    tokens.insert(tokens.end(), answer.end() - static_cast<std::ptrdiff_t>(saved.not_computed), answer.end());
   // Begins anew with its prompt, or what is left of that, and then takes the answer's tokens as they come.
   const std::size_t kept = std::min(answer.size(), tokens.size() - std::min<std::size_t>(1, tokens.size()));
   std::vector<Token> prompt(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(kept));
@@ -114,7 +116,8 @@ Result<std::shared_ptr<GenerationState>> GenerationState::resume(std::shared_ptr
   saved.options.stop = std::move(options.stop);
   saved.options.prefill_progress = std::move(options.prefill_progress);
   const Duration started = session->options().clock() - saved.elapsed;
-  RILL_ASSIGN(auto state, make(session, std::move(prompt), 0, std::move(saved.options), saved.grammar_budget, started, {}));
+  RILL_ASSIGN(auto state,
+              make(session, std::move(prompt), 0, std::move(saved.options), saved.grammar_budget, started, {}));
   std::optional<Processor> mask;
   if (state->options_.grammar) mask = state->chain_.options_.processors.front();
   RILL_TRY(state->chain_.restore(saved.chain));

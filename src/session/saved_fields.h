@@ -62,9 +62,9 @@ void fields(Archive& archive, GenerateOptions& options) {
 template <typename Archive>
 void fields(Archive& archive, Timings& timings) {
   archive(timings.prompt_tokens, timings.reused_tokens, timings.cached_tokens, timings.window_evicted_tokens,
-          timings.prefilled_tokens, timings.decode_passes,
-          timings.drafted_tokens, timings.accepted_tokens, timings.forced_tokens, timings.tokenize, timings.prefill, timings.decode,
-          timings.drafting, timings.masking, timings.head, timings.sampling, timings.ttft, timings.token_times);
+          timings.prefilled_tokens, timings.decode_passes, timings.drafted_tokens, timings.accepted_tokens,
+          timings.forced_tokens, timings.tokenize, timings.prefill, timings.decode, timings.drafting, timings.masking,
+          timings.head, timings.sampling, timings.ttft, timings.token_times);
 }
 template <typename Archive>
 void fields(Archive& archive, GenerationResult& result) {

@@ -231,7 +231,8 @@ Result<Generation> Session::generate(std::span<const Token> prompt, GenerateOpti
 
 Result<std::vector<std::vector<float>>> Session::embed(std::string_view text, const EmbedOptions& options) const {
   return guarded([&]() -> Result<std::vector<std::vector<float>>> {
-    RILL_ASSIGN(const std::vector<Token> tokens, model().tokenizer().encode(text, {.add_special = options.add_special}));
+    RILL_ASSIGN(const std::vector<Token> tokens,
+                model().tokenizer().encode(text, {.add_special = options.add_special}));
     return embed(tokens, options);
   });
 }

@@ -129,7 +129,8 @@ Result<Header> read_header(const ByteSource& source, SavedKind kind, SliceReader
   Header header;
   const std::string_view name = source.name();
   const auto bytes = std::as_writable_bytes(std::span(&header, 1));
-  if (source.size() < sizeof(header)) return make_error(ErrorCode::malformed, "{}: too short for a saved session", name);
+  if (source.size() < sizeof(header))
+    return make_error(ErrorCode::malformed, "{}: too short for a saved session", name);
   RILL_TRY(source.read(0, bytes));  // before the checksum, whose place another format may change
   if (header.magic != Header().magic) return make_error(ErrorCode::malformed, "{}: not a saved session", name);
   if (header.format != kSessionFormat) {

@@ -28,8 +28,8 @@ enum class SavedKind : std::uint32_t {
   conversation,
 };
 
-// The caller has entered the session. The file is the user's alone to read, and appears whole and on the disk, or not at
-// all. Errors: io, cancelled.
+// The caller has entered the session. The file is the user's alone to read, and appears whole and on the disk, or not
+// at all. Errors: io, cancelled.
 Result<void> save_to_file(const std::filesystem::path& path, const SessionState& session, SavedKind kind,
                           std::span<const std::byte> part, const StopToken& stop);
 Result<std::vector<std::byte>> save_to_buffer(const SessionState& session, SavedKind kind,
@@ -39,9 +39,9 @@ struct SavedSession {
   SessionState::Content content;
   std::vector<std::byte> part;
 };
-// Of a session of this one's model and KV type, which stays as it is. The caller has entered it. incompatible names what is
-// another: format, kind, model, tokenizer, activations, KV type, numerics. context_full: more tokens than the window
-// has. malformed: damaged. resource_exhausted: no pages for a second sequence.
+// Of a session of this one's model and KV type, which stays as it is. The caller has entered it. incompatible names
+// what is another: format, kind, model, tokenizer, activations, KV type, numerics. context_full: more tokens than the
+// window has. malformed: damaged. resource_exhausted: no pages for a second sequence.
 Result<SavedSession> read_saved(const ByteSource& source, const SessionState& session, SavedKind kind,
                                 const StopToken& stop);
 

@@ -326,7 +326,8 @@ Result<SessionState::Reused> SessionState::replace(std::vector<Token> tokens, st
   const std::span<const Token> all = tokens;
   if (caches()) {
     kv::SequenceCache found(pool_, options_.rollback_reserve);
-    const auto hit = options_.prefix_cache->tree()->find(options_.domain, all.first(all.size() - 1), reused.tokens, found);
+    const auto hit =
+        options_.prefix_cache->tree()->find(options_.domain, all.first(all.size() - 1), reused.tokens, found);
     if (hit.tokens > reused.tokens) {
       cache = std::move(found);
       reused.tokens = reused.cached = hit.tokens;

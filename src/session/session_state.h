@@ -58,8 +58,8 @@ class SessionState {
   Result<void> share(const SessionState& from, kv::Reservation reservation = {});
   // Of a session that holds nothing: it draws its pages from the reservation from now on.
   void reserve(kv::Reservation reservation);
-  // Whether it promises all that the session may come to take when it grows so, append by append; and gives back what it
-  // promises beyond.
+  // Whether it promises all that the session may come to take when it grows so, append by append; and gives back what
+  // it promises beyond.
   bool has_promise(const KvSequence& growth) const noexcept {
     return cache_.pages_to_come(growth) <= cache_.reservation().pages();
   }

@@ -7,7 +7,8 @@
 
 namespace rill::session {
 
-// With the token before them drafts make 2, 4, 8 or 16 rows, whole tiles of the kernels: a pass over 7 rows takes longer than one over 8.
+// With the token before them drafts make 2, 4, 8 or 16 rows, whole tiles of the kernels: a pass over 7 rows takes
+// longer than one over 8.
 void DraftLength::learn(std::size_t drafted, std::size_t accepted) {
   failures_ = accepted == 0 ? failures_ + 1 : 0;
   if (accepted == drafted) {

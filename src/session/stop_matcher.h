@@ -19,8 +19,8 @@ class StopMatcher {
  public:
   static constexpr std::size_t kMaxTotalBytes = 16 << 20;  // of all strings together
 
-  // `hidden`: control tokens of this vocabulary are no text of the stream. A string that spells some is found where they
-  // are; its other parts are text. invalid_argument: an empty string. limit_exceeded: more than kMaxTotalBytes.
+  // `hidden`: control tokens of this vocabulary are no text of the stream. A string that spells some is found where
+  // they are; its other parts are text. invalid_argument: an empty string. limit_exceeded: more than kMaxTotalBytes.
   static Result<StopMatcher> create(const std::vector<std::string>& stops, const Tokenizer* hidden = nullptr);
 
   struct Step {

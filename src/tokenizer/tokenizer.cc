@@ -178,8 +178,8 @@ Result<std::vector<Token>> Tokenizer::encode(std::string_view text, const Encode
     const bool add_bos = add_special == AddSpecial::always || (from_model && adds_bos());
     if (add_bos) tokens.push_back(*bos());
     const bool space_prefix = adds_space_prefix() && !options.continues_text;
-    RILL_TRY(state_->encode(text, {.allowed = options.parse_special, .untrusted = {}}, options.unencodable, space_prefix,
-                            tokens));
+    RILL_TRY(state_->encode(text, {.allowed = options.parse_special, .untrusted = {}}, options.unencodable,
+                            space_prefix, tokens));
     if (add_bos && from_model && tokens.size() > 1 && tokens[1] == *bos()) {
       return make_error(ErrorCode::invalid_argument,
                         "the text begins with the BOS token that is added to it; encode it with AddSpecial::never");
