@@ -67,7 +67,7 @@ void ValidationRun::want_unevaluated(const Pair& pair) {
   const Schema& s = schema(pair.schema);
   const std::optional<SchemaId>& id = pair.value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties;
   if (!id || !is_container(pair.value)) return;
-  const std::vector<bool> evaluated = evaluated_by(pair.schema, pair.value);
+  const std::vector<bool>& evaluated = evaluated_[key(pair)] = evaluated_by(pair.schema, pair.value);
   for (std::size_t i = 0; i < pair.value.size(); ++i) {
     if (!evaluated[i]) want(*id, pair.value[i]);
   }
@@ -82,8 +82,7 @@ void ValidationRun::answer(const Pair& pair) {
   if (!holds || !validator_.needs_evaluated() || !is_container(pair.value)) return;
   const Schema& s = schema(pair.schema);
   const bool all = (pair.value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties).has_value();
-  evaluated_.emplace(key(pair),
-                     all ? std::vector<bool>(pair.value.size(), true) : evaluated_by(pair.schema, pair.value));
+  evaluated_[key(pair)] = all ? std::vector<bool>(pair.value.size(), true) : evaluated_by(pair.schema, pair.value);
 }
 
 std::vector<bool> ValidationRun::evaluated_by(SchemaId id, JsonView value) const {
@@ -217,7 +216,7 @@ void ValidationRun::check(const Pair& pair, Fail fail, Descend descend) const {
   const std::optional<SchemaId>& unevaluated =
       value.is(JsonKind::array) ? s.unevaluated_items : s.unevaluated_properties;
   if (!unevaluated || !is_container(value)) return;
-  const std::vector<bool> evaluated = evaluated_by(pair.schema, value);
+  const std::vector<bool>& evaluated = evaluated_.at(key(pair));
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (!evaluated[i]) need(*unevaluated, value[i], i);
   }

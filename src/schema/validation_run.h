@@ -28,9 +28,9 @@ class ValidationRun {
   // Why it does not hold: what no further subschema explains. After holds().
   std::vector<ValidationError> explain(SchemaId schema, JsonView value, std::size_t most);
 
-  // Calls use(schema, value, pointer) for what is asked of a value that is valid, and holds: not within `not`, nor within
-  // an alternative that does not hold; pointer() is the JSON pointer of the value. Names of members are left out. After
-  // holds().
+  // Calls use(schema, value, pointer) for what is asked of a value that is valid, and holds: not within `not`, nor
+  // within an alternative that does not hold; pointer() is the JSON pointer of the value. Names of members are left
+  // out. After holds().
   template <typename Use>
   void each_that_counts(SchemaId schema, JsonView value, Use use);
 
@@ -99,7 +99,8 @@ class ValidationRun {
   const Validator& validator_;
   StepBudget& budget_;
   std::unordered_map<std::uint64_t, bool> answers_;
-  std::unordered_map<std::uint64_t, std::vector<bool>> evaluated_;  // by element or member, where somebody asks
+  // By element or member, where somebody asks: until the pair is known to hold, by others than its unevaluated keyword.
+  std::unordered_map<std::uint64_t, std::vector<bool>> evaluated_;
   std::vector<Open> open_;
 };
 
