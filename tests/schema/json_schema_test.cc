@@ -235,7 +235,7 @@ TEST(JsonSchemaTest, PointersOfValuesAreNotAllKept) {
 }
 #endif
 
-TEST(JsonSchemaTest, WorkGrowsWithTheText) {
+TEST(JsonSchemaTest, StepsGrowWithTheText) {
   std::string text = "{", schema = R"({"additionalProperties":false,"required":["k1"],"properties":{)";
   for (int i = 0; i < 20'000; ++i) {
     const std::string name = "\"k" + std::to_string(i) + '"';
