@@ -66,13 +66,15 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   start(matcher, nullptr);
   parser.asked_check();
   depends_on_text_ = false;
-  const std::optional<TextKind> preset = likely_text(parser, table);
+  const std::optional<Preset> preset = this->preset(parser, table);
   if (preset) {
-    std::ranges::copy(table.texts[index(*preset)].tokens, words.begin());
+    const TokenTable::Texts& texts = table.texts[index(preset->kind)];
+    std::ranges::copy(texts.tokens, words.begin());
+    if (preset->loop != kDead) walk(parser, texts.begun, preset->loop, std::nullopt, words);
   } else {
     std::ranges::fill(words, std::uint64_t{0});
   }
-  walk(parser, table.trie, preset, words);
+  walk(parser, table.trie, kStart, preset, words);
   add_token_moves(parser, table, words);
 }
 
@@ -82,7 +84,7 @@ std::size_t MaskWalk::restrict(TextMatcher& matcher, const TokenTable& table, co
   kept_.assign(words.size(), 0);
   const Parser::Watch watch(matcher.parser(), from_, Parser::Counts::exact);
   start(matcher, &affordable);
-  walk(matcher.parser(), table.trie, std::nullopt, kept_);
+  walk(matcher.parser(), table.trie, kStart, std::nullopt, kept_);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] &= kept_[i];
   return matcher.parser().watched_depth();
 }
@@ -175,10 +177,9 @@ TextRoom MaskWalk::find_room(Parser& parser, std::uint32_t set) {
   return room;
 }
 
-// The kind most tokens of which are allowed, as some that are begun by the same byte show: these are preset, and the walk
-// removes those that are not.
-std::optional<TextKind> MaskWalk::likely_text(Parser& parser, const TokenTable& table) {
-  std::optional<TextKind> best;
+// The kind most tokens of which are allowed, as some that are begun by the same byte show.
+std::optional<MaskWalk::Preset> MaskWalk::preset(Parser& parser, const TokenTable& table) {
+  std::optional<Preset> best;
   std::size_t most = 0;
   for (const TextKind kind : kTextKinds) {
     std::size_t all = 0, allowed = 0;
@@ -188,10 +189,29 @@ std::optional<TextKind> MaskWalk::likely_text(Parser& parser, const TokenTable& 
       if (here || room(parser, next_at_start(parser, root.byte)).of(kind) >= kMuchRoom) allowed += root.tokens;
     }
     if (allowed * 2 <= all || allowed <= most) continue;
-    best = kind;
+    best = Preset{kind};
     most = allowed;
   }
+  if (best) best->loop = loop(parser, best->kind, table);
   return best;
+}
+
+// The set that most of the kind's tokens lead to, if their characters lead from there back to it; kDead if not.
+std::uint32_t MaskWalk::loop(Parser& parser, TextKind kind, const TokenTable& table) {
+  Automaton& automaton = parser.automaton();
+  if (automaton.has_checks()) return kDead;  // equal sets may differ in their texts
+  std::uint32_t best = kDead;
+  std::size_t most = 0;
+  const auto& roots = table.texts[index(kind)].roots;
+  for (const auto& root : roots) {
+    const std::uint32_t set = next_at_start(parser, root.byte);
+    std::size_t tokens = 0;
+    for (const auto& other : roots) tokens += next_at_start(parser, other.byte) == set ? other.tokens : 0;
+    if (tokens <= most || sets_[set].count != 1) continue;
+    best = set;
+    most = tokens;
+  }
+  return best != kDead && automaton.loops(places_[sets_[best].begin].state, kind) ? best : kDead;
 }
 
 std::uint32_t MaskWalk::next_at_start(Parser& parser, std::uint8_t byte) {
@@ -200,10 +220,12 @@ std::uint32_t MaskWalk::next_at_start(Parser& parser, std::uint8_t byte) {
   return next(parser, kStart, byte);
 }
 
-void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words) {
-  by_depth_.assign(1, kStart);
+void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, std::optional<Preset> preset,
+                    std::span<std::uint64_t> words) {
+  by_depth_.assign(1, {start, kDead});
   const bool checks = parser.automaton().has_checks();
-  const std::uint8_t preset_bit = preset ? bit(*preset) : 0;
+  const std::uint8_t preset_bit = preset ? bit(preset->kind) : 0;
+  const std::uint32_t loop = preset ? preset->loop : kDead;
   const std::size_t count = trie.nodes.size() - 1;
   const auto tokens = [&](std::size_t from, std::size_t to, auto change) {
     for (std::uint32_t t = trie.nodes[from].first_token; t < trie.nodes[to].first_token; ++t) {
@@ -215,8 +237,9 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::optional<TextKin
   const auto remove = [](std::uint64_t& word, std::uint64_t one) { word &= ~one; };
   for (std::size_t i = 0; i < count;) {
     const TokenTrie::Node& node = trie.nodes[i];
-    const std::uint32_t before = by_depth_[node.depth];
-    if (node.texts != 0 && takes_all(parser, before, node)) {
+    if (loop != kDead && node.depth == 0) by_depth_[0].loop = begins_text(preset->kind, node.byte) ? loop : kDead;
+    const Pair before = by_depth_[node.depth];
+    if (node.texts != 0 && takes_all(parser, before.set, node)) {
       if ((node.whole_texts & preset_bit) == 0) tokens(i, node.end, allow);
       i = node.end;
       continue;
@@ -225,15 +248,16 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::optional<TextKin
       text_.resize(text_before_ + node.depth);
       text_ += static_cast<char>(node.byte);
     }
-    const std::uint32_t set = next(parser, before, node.byte);
-    if (set == kDead) {
-      if (preset) tokens(i, node.end, remove);
+    const Pair after{next(parser, before.set, node.byte), next(parser, before.loop, node.byte)};
+    const bool as_preset = before.loop != kDead && after.set == after.loop;
+    if (as_preset || after.set == kDead) {
+      if (preset && !as_preset) tokens(i, node.end, remove);
       i = node.end;
       continue;
     }
-    if (affordable_ == nullptr || affordable(set)) tokens(i, i + 1, allow);
+    if (affordable_ == nullptr || affordable(after.set)) tokens(i, i + 1, allow);
     if (by_depth_.size() < std::size_t{node.depth} + 2) by_depth_.resize(std::size_t{node.depth} + 2);
-    by_depth_[std::size_t{node.depth} + 1] = set;
+    by_depth_[std::size_t{node.depth} + 1] = after;
     ++i;
   }
 }

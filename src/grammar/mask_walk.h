@@ -59,9 +59,16 @@ class MaskWalk {
   TextRoom find_room(Parser& parser, std::uint32_t set);
   bool affordable(std::uint32_t set);
   bool takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node);
-  std::optional<TextKind> likely_text(Parser& parser, const TokenTable& table);
+  // What most tokens are taken to do, of which the walk looks for the exceptions.
+  struct Preset {
+    TextKind kind;                // the tokens of the kind are allowed
+    std::uint32_t loop = kDead;   // every character leads to this set, and from there back to it; kDead: unknown
+  };
+  std::optional<Preset> preset(Parser& parser, const TokenTable& table);
+  std::uint32_t loop(Parser& parser, TextKind kind, const TokenTable& table);
   std::uint32_t next_at_start(Parser& parser, std::uint8_t byte);
-  void walk(Parser& parser, const TokenTrie& trie, std::optional<TextKind> preset, std::span<std::uint64_t> words);
+  void walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, std::optional<Preset> preset,
+            std::span<std::uint64_t> words);
   void add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
 
   std::vector<Place> from_;  // the places at hand, clamped
@@ -70,7 +77,10 @@ class MaskWalk {
   std::vector<Place> places_;
   std::vector<std::uint32_t> moves_;
   std::vector<std::uint32_t> table_;  // of sets, index + 1
-  std::vector<std::uint32_t> by_depth_;
+  struct Pair {
+    std::uint32_t set, loop;  // where the walk is, and where it were if it had begun in Preset::loop
+  };
+  std::vector<Pair> by_depth_;
   std::size_t classes_ = 0;
   std::string text_;             // for value checks
   std::size_t text_before_ = 0;  // of it, before the token

@@ -19,6 +19,7 @@ constexpr std::uint8_t bit(TextKind kind) { return static_cast<std::uint8_t>(1u 
 // kind goes on like that.
 inline constexpr std::uint8_t kBoundary = 1, kTextStates = 9;
 std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte);
+inline bool begins_text(TextKind kind, std::uint8_t byte) { return next_of_text(kind, kBoundary, byte) != 0; }
 
 // Lengths in bytes; kAnyLength: that, or more.
 inline constexpr std::uint8_t kAnyLength = 255;

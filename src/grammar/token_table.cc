@@ -1,18 +1,21 @@
 #include "grammar/token_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rill::grammar {
 namespace {
 
-// `order`: tokens by their bytes.
-TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
+using Text = std::pair<std::string_view, Token>;
+
+// `texts`: ascending.
+TokenTrie make_trie(std::span<const Text> texts) {
   TokenTrie trie;
-  trie.tokens.assign(order.begin(), order.end());
+  for (const Text& text : texts) trie.tokens.push_back(text.second);
   std::vector<std::uint32_t> path;  // the nodes of the token before
   std::string_view before;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::string_view bytes = tokenizer.token_bytes(order[i]);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string_view bytes = texts[i].first;
     const auto common = static_cast<std::size_t>(std::ranges::mismatch(before, bytes).in1 - before.begin());
     while (path.size() > common) {
       trie.nodes[path.back()].end = static_cast<std::uint32_t>(trie.nodes.size());
@@ -27,7 +30,7 @@ TokenTrie make_trie(const Tokenizer& tokenizer, std::span<const Token> order) {
   }
   for (const std::uint32_t node : path) trie.nodes[node].end = static_cast<std::uint32_t>(trie.nodes.size());
   const auto last = static_cast<std::uint32_t>(trie.nodes.size());
-  trie.nodes.push_back({last, static_cast<std::uint32_t>(order.size()), 0, 0, 0, 0, 0, false});
+  trie.nodes.push_back({last, static_cast<std::uint32_t>(texts.size()), 0, 0, 0, 0, 0, false});
   for (std::uint32_t byte = 0, root = 0; byte <= 256; ++byte) {
     while (root < last && trie.nodes[root].byte < byte) root = trie.nodes[root].end;
     trie.roots[byte] = root;
@@ -78,10 +81,16 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 
 constexpr std::size_t kMostRoots = 6;
 
-bool is_made_of(TextKind kind, std::string_view bytes) {
+// The size of the characters of the kind that `bytes` begin with; all if nothing but a part of one follows.
+std::size_t size_of_text(TextKind kind, std::string_view bytes) {
   std::uint8_t state = kBoundary;
-  for (const char byte : bytes) state = next_of_text(kind, state, static_cast<std::uint8_t>(byte));
-  return state != 0;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    state = next_of_text(kind, state, static_cast<std::uint8_t>(bytes[i]));
+    if (state == 0) return size;
+    if (state == kBoundary) size = i + 1;
+  }
+  return bytes.size();
 }
 
 }  // namespace
@@ -92,30 +101,33 @@ bool is_text(const Tokenizer& tokenizer, Token token) {
 }
 
 TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()) {
-  std::vector<Token> order;
+  std::vector<Text> order;
   for (std::size_t i = 0; i < vocabulary; ++i) {
     const auto token = static_cast<Token>(i);
     if (!is_text(tokenizer, token)) continue;
-    order.push_back(token);
-    longest = std::max(longest, tokenizer.token_bytes(token).size());
+    order.emplace_back(tokenizer.token_bytes(token), token);
+    longest = std::max(longest, order.back().first.size());
   }
-  std::sort(order.begin(), order.end(), [&](Token a, Token b) {
-    const int compared = tokenizer.token_bytes(a).compare(tokenizer.token_bytes(b));
-    return compared != 0 ? compared < 0 : a < b;
-  });
-  trie = make_trie(tokenizer, order);
+  std::sort(order.begin(), order.end());
+  trie = make_trie(order);
   for (const TextKind kind : kTextKinds) {
     find_texts(trie, kind);
     Texts& of_kind = texts[index(kind)];
     of_kind.tokens.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
     std::array<std::uint32_t, 256> begin_with{};
-    for (const Token token : order) {
-      const std::string_view bytes = tokenizer.token_bytes(token);
-      if (!is_made_of(kind, bytes)) continue;
+    std::vector<Text> begun;
+    for (const auto& [bytes, token] : order) {
+      const auto first = static_cast<std::uint8_t>(bytes[0]);
+      if (const std::size_t size = size_of_text(kind, bytes); size < bytes.size()) {
+        if (begins_text(kind, first)) begun.emplace_back(bytes.substr(size), token);
+        continue;
+      }
       const auto number = static_cast<std::size_t>(token);
       of_kind.tokens[number / TokenSet::kWordBits] |= std::uint64_t{1} << number % TokenSet::kWordBits;
-      ++begin_with[static_cast<std::uint8_t>(bytes[0])];
+      ++begin_with[first];
     }
+    std::sort(begun.begin(), begun.end());
+    of_kind.begun = make_trie(begun);
     for (unsigned byte = 0; byte < 256; ++byte) {
       if (begin_with[byte] > 0) of_kind.roots.push_back({static_cast<std::uint8_t>(byte), begin_with[byte]});
     }

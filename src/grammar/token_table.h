@@ -60,6 +60,7 @@ struct TokenTable {
 
   struct Texts {
     std::vector<std::uint64_t> tokens;  // those that are texts of the kind, as bits
+    TokenTrie begun;  // the others that begin like one, from the first of their characters that is not of the kind
     struct Root {
       std::uint8_t byte;
       std::uint32_t tokens;  // that begin with it
