@@ -149,6 +149,11 @@ bool Automaton::loops(State state, TextKind kind) {
   return rooms_.loops(info(state).expr, kind);
 }
 
+bool Automaton::counts(State state) {
+  const std::lock_guard lock(mutex_);
+  return rooms_.counts(info(state).expr);
+}
+
 // Intersections and complements may match nothing without showing it; no state may be a dead end.
 Expr Automaton::without_dead_ends(Expr expr) {
   Expressions& expressions = rules_.expressions;

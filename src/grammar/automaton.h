@@ -68,6 +68,8 @@ class Automaton {
   TextRoom room(State state);
   // Whether every character of the kind leads back to the state.
   bool loops(State state, TextKind kind);
+  // Whether every character of a string's body leads to one and the same state, or none may follow.
+  bool counts(State state);
 
   // A state with the same continuations of up to `most` - 1 bytes, and fewer like it: counters are cut to `most`.
   State clamped(State state, std::uint32_t most);

@@ -8,6 +8,7 @@ namespace {
 constexpr std::size_t kMaxKeyDepth = 12;
 constexpr std::size_t kMaxKey = 512;  // words
 constexpr std::uint8_t kMuchRoom = 8;  // bytes
+constexpr std::uint8_t kOneCharacter = 'a';
 
 }  // namespace
 
@@ -66,6 +67,12 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
   start(matcher, nullptr);
   parser.asked_check();
   depends_on_text_ = false;
+  add_texts(parser, table, words);
+  add_token_moves(parser, table, words);
+}
+
+void MaskWalk::add_texts(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words) {
+  if (walk_by_characters(parser, table, words)) return;
   const std::optional<Preset> preset = this->preset(parser, table);
   if (preset) {
     const TokenTable::Texts& texts = table.texts[index(preset->kind)];
@@ -75,7 +82,6 @@ void MaskWalk::compute(TextMatcher& matcher, const TokenTable& table, std::span<
     std::ranges::fill(words, std::uint64_t{0});
   }
   walk(parser, table.trie, kStart, preset, words);
-  add_token_moves(parser, table, words);
 }
 
 std::size_t MaskWalk::restrict(TextMatcher& matcher, const TokenTable& table, const Affordable& affordable,
@@ -160,7 +166,7 @@ bool MaskWalk::affordable(std::uint32_t set) {
   return known == 1;
 }
 
-TextRoom MaskWalk::find_room(Parser& parser, std::uint32_t set) {
+const TextRoom& MaskWalk::find_room(Parser& parser, std::uint32_t set) {
   Automaton& automaton = parser.automaton();
   const auto places = std::span(places_).subspan(sets_[set].begin, sets_[set].count);
   TextRoom room;
@@ -172,9 +178,32 @@ TextRoom MaskWalk::find_room(Parser& parser, std::uint32_t set) {
       if (automaton.loops(places[0].state, kind)) room.set(kind, kAnyLength);
     }
   }
-  sets_[set].room = room;
   sets_[set].knows_room = true;
-  return room;
+  return sets_[set].room = room;
+}
+
+// Where no character of a string's body leads to another set than the others, only what follows behind each number of them
+// is walked. False, and nothing is written: it does.
+bool MaskWalk::walk_by_characters(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words) {
+  Automaton& automaton = parser.automaton();
+  const std::size_t longest = table.by_characters.size() - 1;
+  if (automaton.has_checks()) return false;  // equal sets may differ in their texts
+  chain_.assign(1, kStart);
+  bool loops = false;
+  while (!loops && chain_.size() <= longest) {
+    const Set& set = sets_[chain_.back()];
+    if (set.count != 1 || !automaton.counts(places_[set.begin].state)) return false;
+    const std::uint32_t after = next(parser, chain_.back(), kOneCharacter);
+    if (after == kDead) break;
+    loops = after == chain_.back();
+    if (!loops) chain_.push_back(after);
+  }
+  if (!loops && chain_.size() == 1) return false;
+  std::ranges::copy(table.by_characters[loops ? longest : chain_.size() - 1].tokens, words.begin());
+  for (std::size_t n = 0; n < (loops ? longest + 1 : chain_.size()); ++n) {
+    walk(parser, table.by_characters[n].begun, chain_[std::min(n, chain_.size() - 1)], std::nullopt, words);
+  }
+  return true;
 }
 
 // The kind most tokens of which are allowed, as some that are begun by the same byte show.
@@ -222,13 +251,15 @@ std::uint32_t MaskWalk::next_at_start(Parser& parser, std::uint8_t byte) {
 
 void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, std::optional<Preset> preset,
                     std::span<std::uint64_t> words) {
-  by_depth_.assign(1, {start, kDead});
+  by_depth_.resize(trie.depth + std::size_t{1});
+  by_depth_[0] = {start, kDead};
   const bool checks = parser.automaton().has_checks();
   const std::uint8_t preset_bit = preset ? bit(preset->kind) : 0;
   const std::uint32_t loop = preset ? preset->loop : kDead;
+  const TokenTrie::Node* const nodes = trie.nodes.data();
   const std::size_t count = trie.nodes.size() - 1;
   const auto tokens = [&](std::size_t from, std::size_t to, auto change) {
-    for (std::uint32_t t = trie.nodes[from].first_token; t < trie.nodes[to].first_token; ++t) {
+    for (std::uint32_t t = nodes[from].first_token; t < nodes[to].first_token; ++t) {
       const auto token = static_cast<std::size_t>(trie.tokens[t]);
       change(words[token / 64], std::uint64_t{1} << token % 64);
     }
@@ -236,10 +267,9 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, 
   const auto allow = [](std::uint64_t& word, std::uint64_t one) { word |= one; };
   const auto remove = [](std::uint64_t& word, std::uint64_t one) { word &= ~one; };
   for (std::size_t i = 0; i < count;) {
-    const TokenTrie::Node& node = trie.nodes[i];
-    if (loop != kDead && node.depth == 0) by_depth_[0].loop = begins_text(preset->kind, node.byte) ? loop : kDead;
-    const Pair before = by_depth_[node.depth];
-    if (node.texts != 0 && takes_all(parser, before.set, node)) {
+    const TokenTrie::Node& node = nodes[i];
+    Level& level = by_depth_[node.depth];
+    if ((node.texts & level.kinds) != 0 && takes_all(parser, level, node)) {
       if ((node.whole_texts & preset_bit) == 0) tokens(i, node.end, allow);
       i = node.end;
       continue;
@@ -248,28 +278,35 @@ void MaskWalk::walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, 
       text_.resize(text_before_ + node.depth);
       text_ += static_cast<char>(node.byte);
     }
-    const Pair after{next(parser, before.set, node.byte), next(parser, before.loop, node.byte)};
-    const bool as_preset = before.loop != kDead && after.set == after.loop;
-    if (as_preset || after.set == kDead) {
-      if (preset && !as_preset) tokens(i, node.end, remove);
+    if (loop != kDead && node.depth == 0) level.loop = begins_text(preset->kind, node.byte) ? loop : kDead;
+    const std::uint32_t set = next(parser, level.set, node.byte);
+    const std::uint32_t beside = level.loop == kDead ? kDead : next(parser, level.loop, node.byte);
+    if (level.loop != kDead && set == beside) {
       i = node.end;
-      continue;
+    } else if (set == kDead) {
+      if (preset) tokens(i, node.end, remove);
+      i = node.end;
+    } else {
+      if (affordable_ == nullptr || affordable(set)) tokens(i, i + 1, allow);
+      Level& below = by_depth_[node.depth + std::size_t{1}];
+      below.set = set;
+      below.loop = beside;
+      below.kinds = kAnyKind;
+      ++i;
     }
-    if (affordable_ == nullptr || affordable(after.set)) tokens(i, i + 1, allow);
-    if (by_depth_.size() < std::size_t{node.depth} + 2) by_depth_.resize(std::size_t{node.depth} + 2);
-    by_depth_[std::size_t{node.depth} + 1] = after;
-    ++i;
   }
 }
 
-// Whether all tokens may follow `set` that go on with this node.
-bool MaskWalk::takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node) {
-  const TextRoom room = this->room(parser, set);
-  if (room.none()) return false;
+// Whether all tokens may follow that go on with this node.
+bool MaskWalk::takes_all(Parser& parser, Level& level, const TokenTrie::Node& node) {
+  if (level.kinds == kAnyKind) {
+    level.room = room(parser, level.set);
+    level.kinds = level.room.kinds();
+  }
   const bool fits = std::any_of(kTextKinds.begin(), kTextKinds.end(), [&](TextKind kind) {
-    return (node.texts & bit(kind)) != 0 && room.of(kind) >= node.length;
+    return (node.texts & bit(kind)) != 0 && level.room.of(kind) >= node.length;
   });
-  return fits && (affordable_ == nullptr || (!node.ends_inside && set != kStart && affordable(set)));
+  return fits && (affordable_ == nullptr || (!node.ends_inside && level.set != kStart && affordable(level.set)));
 }
 
 void MaskWalk::add_token_moves(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words) {

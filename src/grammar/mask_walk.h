@@ -46,6 +46,7 @@ class MaskWalk {
   bool make_key(Parser& parser, std::size_t depth);
   bool append_below(Parser& parser, StackNode node, std::size_t depth);
   void compute(TextMatcher& matcher, const TokenTable& table, std::span<std::uint64_t> words);
+  void add_texts(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
   void start(const TextMatcher& matcher, const Affordable* affordable);
   std::uint32_t find_or_add(std::span<const Place> places);
   std::uint32_t next(Parser& parser, std::uint32_t set, std::uint8_t byte) {
@@ -53,18 +54,20 @@ class MaskWalk {
     return known == kUnknown ? make_next(parser, set, byte) : known;
   }
   std::uint32_t make_next(Parser& parser, std::uint32_t set, std::uint8_t byte);
-  TextRoom room(Parser& parser, std::uint32_t set) {
+  const TextRoom& room(Parser& parser, std::uint32_t set) {
     return sets_[set].knows_room ? sets_[set].room : find_room(parser, set);
   }
-  TextRoom find_room(Parser& parser, std::uint32_t set);
+  const TextRoom& find_room(Parser& parser, std::uint32_t set);
   bool affordable(std::uint32_t set);
-  bool takes_all(Parser& parser, std::uint32_t set, const TokenTrie::Node& node);
+  struct Level;
+  bool takes_all(Parser& parser, Level& level, const TokenTrie::Node& node);
   // What most tokens are taken to do, of which the walk looks for the exceptions.
   struct Preset {
     TextKind kind;                // the tokens of the kind are allowed
     std::uint32_t loop = kDead;   // every character leads to this set, and from there back to it; kDead: unknown
   };
   std::optional<Preset> preset(Parser& parser, const TokenTable& table);
+  bool walk_by_characters(Parser& parser, const TokenTable& table, std::span<std::uint64_t> words);
   std::uint32_t loop(Parser& parser, TextKind kind, const TokenTable& table);
   std::uint32_t next_at_start(Parser& parser, std::uint8_t byte);
   void walk(Parser& parser, const TokenTrie& trie, std::uint32_t start, std::optional<Preset> preset,
@@ -77,10 +80,14 @@ class MaskWalk {
   std::vector<Place> places_;
   std::vector<std::uint32_t> moves_;
   std::vector<std::uint32_t> table_;  // of sets, index + 1
-  struct Pair {
-    std::uint32_t set, loop;  // where the walk is, and where it were if it had begun in Preset::loop
+  static constexpr std::uint8_t kAnyKind = 0xFF;  // not asked yet
+  struct Level {
+    std::uint32_t set = kDead, loop = kDead;  // where the walk is, and where it were if it had begun in Preset::loop
+    std::uint8_t kinds = kAnyKind;  // of which the set has room for texts
+    TextRoom room = {};
   };
-  std::vector<Pair> by_depth_;
+  std::vector<Level> by_depth_;
+  std::vector<std::uint32_t> chain_;  // the sets behind 0, 1, 2, ... characters
   std::size_t classes_ = 0;
   std::string text_;             // for value checks
   std::size_t text_before_ = 0;  // of it, before the token

@@ -18,9 +18,17 @@ ByteSet first_bytes_of(TextKind kind) {
   return bytes;
 }
 
-bool begins_with_all(const Expressions& e, Expr expr, TextKind kind) {
+const ByteSet& first_bytes_of_all(TextKind kind) {
   static const std::array kBytes = {first_bytes_of(kTextKinds[0]), first_bytes_of(kTextKinds[1]), first_bytes_of(kTextKinds[2])};
-  return (kBytes[index(kind)] & ~e.first_bytes(expr)).empty();
+  return kBytes[index(kind)];
+}
+
+bool begins_with_all(const Expressions& e, Expr expr, TextKind kind) {
+  return (first_bytes_of_all(kind) & ~e.first_bytes(expr)).empty();
+}
+
+bool begins_with_none(const Expressions& e, Expr expr, TextKind kind) {
+  return (first_bytes_of_all(kind) & e.first_bytes(expr)).empty();
 }
 
 }  // namespace
@@ -89,6 +97,13 @@ bool TextRooms::loops(Expr expr, TextKind kind) {
   const auto known = loops_.find(key);
   if (known != loops_.end()) return known->second;
   return loops_[key] = find_loops(expr, kind);
+}
+
+bool TextRooms::counts(Expr expr) {
+  constexpr TextKind kBody = TextKind::string_body;
+  if (begins_with_none(e_, expr, kBody) || loops(expr, kBody)) return true;
+  if (e_.node(expr).kind != Kind::concat || e_.node(e_.first(expr)).kind != Kind::repeat) return false;
+  return begins_with_none(e_, e_.second(expr), kBody) && loops(e_.repeat(e_.first(e_.first(expr)), 0), kBody);
 }
 
 bool TextRooms::find_loops(Expr expr, TextKind kind) {

@@ -20,7 +20,12 @@ class TextRoom {
  public:
   constexpr std::uint8_t of(TextKind kind) const { return lengths_[index(kind)]; }
   constexpr void set(TextKind kind, std::uint8_t length) { lengths_[index(kind)] = length; }
-  constexpr bool none() const { return lengths_ == std::array<std::uint8_t, 4>{}; }
+  // Those with any room, as bits.
+  constexpr std::uint8_t kinds() const {
+    std::uint8_t kinds = 0;
+    for (const TextKind kind : kTextKinds) kinds |= of(kind) > 0 ? bit(kind) : std::uint8_t{0};
+    return kinds;
+  }
   friend constexpr TextRoom larger(TextRoom a, TextRoom b) {
     for (std::size_t i = 0; i < a.lengths_.size(); ++i) a.lengths_[i] = std::max(a.lengths_[i], b.lengths_[i]);
     return a;
@@ -41,6 +46,8 @@ class TextRooms {
   TextRoom of(Expr expr);
   // Whether every character of the kind leads back to the expression.
   bool loops(Expr expr, TextKind kind);
+  // Whether every character of a string's body leads to one and the same expression, or none may follow.
+  bool counts(Expr expr);
 
  private:
   static constexpr std::size_t kMaxDepth = 6, kMaxSteps = 4096;

@@ -16,6 +16,7 @@ TokenTrie make_trie(std::span<const Text> texts) {
   std::string_view before;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string_view bytes = texts[i].first;
+    trie.depth = std::max(trie.depth, bytes.size());
     const auto common = static_cast<std::size_t>(std::ranges::mismatch(before, bytes).in1 - before.begin());
     while (path.size() > common) {
       trie.nodes[path.back()].end = static_cast<std::uint32_t>(trie.nodes.size());
@@ -81,16 +82,48 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 
 constexpr std::size_t kMostRoots = 6;
 
-// The size of the characters of the kind that `bytes` begin with; all if nothing but a part of one follows.
-std::size_t size_of_text(TextKind kind, std::string_view bytes) {
+// What `bytes` begin with of the kind. A character that they end inside of counts.
+struct Beginning {
+  std::size_t size = 0, characters = 0;
+};
+
+Beginning beginning_of(TextKind kind, std::string_view bytes) {
   std::uint8_t state = kBoundary;
-  std::size_t size = 0;
+  Beginning whole;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     state = next_of_text(kind, state, static_cast<std::uint8_t>(bytes[i]));
-    if (state == 0) return size;
-    if (state == kBoundary) size = i + 1;
+    if (state == 0) return whole;
+    if (state == kBoundary) whole = {i + 1, whole.characters + 1};
   }
-  return bytes.size();
+  return {bytes.size(), whole.characters + (state == kBoundary ? 0u : 1u)};
+}
+
+void add(Token token, std::vector<std::uint64_t>& tokens) {
+  const auto number = static_cast<std::size_t>(token);
+  tokens[number / TokenSet::kWordBits] |= std::uint64_t{1} << number % TokenSet::kWordBits;
+}
+
+std::vector<TokenTable::Counted> count_characters(std::span<const Text> texts, std::size_t words) {
+  std::vector<TokenTable::Counted> counted(1, {std::vector<std::uint64_t>(words), {}});
+  std::vector<std::vector<Text>> begun(1);
+  for (const auto& [bytes, token] : texts) {
+    const Beginning text = beginning_of(TextKind::string_body, bytes);
+    if (text.characters >= counted.size()) {
+      counted.resize(text.characters + 1, {std::vector<std::uint64_t>(words), {}});
+      begun.resize(text.characters + 1);
+    }
+    if (text.size == bytes.size()) {
+      add(token, counted[text.characters].tokens);
+    } else {
+      begun[text.characters].emplace_back(bytes.substr(text.size), token);
+    }
+  }
+  for (std::size_t n = 0; n < counted.size(); ++n) {
+    std::sort(begun[n].begin(), begun[n].end());
+    counted[n].begun = make_trie(begun[n]);
+    for (std::size_t i = 0; n > 0 && i < words; ++i) counted[n].tokens[i] |= counted[n - 1].tokens[i];
+  }
+  return counted;
 }
 
 }  // namespace
@@ -110,20 +143,21 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
   }
   std::sort(order.begin(), order.end());
   trie = make_trie(order);
+  const std::size_t words = (vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits;
+  by_characters = count_characters(order, words);
   for (const TextKind kind : kTextKinds) {
     find_texts(trie, kind);
     Texts& of_kind = texts[index(kind)];
-    of_kind.tokens.resize((vocabulary + TokenSet::kWordBits - 1) / TokenSet::kWordBits);
+    of_kind.tokens.resize(words);
     std::array<std::uint32_t, 256> begin_with{};
     std::vector<Text> begun;
     for (const auto& [bytes, token] : order) {
       const auto first = static_cast<std::uint8_t>(bytes[0]);
-      if (const std::size_t size = size_of_text(kind, bytes); size < bytes.size()) {
+      if (const std::size_t size = beginning_of(kind, bytes).size; size < bytes.size()) {
         if (begins_text(kind, first)) begun.emplace_back(bytes.substr(size), token);
         continue;
       }
-      const auto number = static_cast<std::size_t>(token);
-      of_kind.tokens[number / TokenSet::kWordBits] |= std::uint64_t{1} << number % TokenSet::kWordBits;
+      add(token, of_kind.tokens);
       ++begin_with[first];
     }
     std::sort(begun.begin(), begun.end());

@@ -42,6 +42,7 @@ struct TokenTrie {
   }
   bool ends_token(std::size_t node) const { return nodes[node].first_token < nodes[node + 1].first_token; }
 
+  std::size_t depth = 0;      // bytes of the longest
   std::vector<Node> nodes;    // each before those below it; one more at the end closes the ranges
   std::vector<Token> tokens;  // by their bytes
   std::array<std::uint32_t, 257> roots{};  // the first node whose first byte is at least this one
@@ -68,6 +69,13 @@ struct TokenTable {
     std::vector<Root> roots;  // which most of them begin with
   };
   std::array<Texts, kTextKinds.size()> texts;  // by kind
+
+  // Of string bodies, by characters, one that is begun counted: [n] up to that of the longest token.
+  struct Counted {
+    std::vector<std::uint64_t> tokens;  // texts of at most n, as bits
+    TokenTrie begun;                    // what goes on with something else behind n, from there on
+  };
+  std::vector<Counted> by_characters;
 };
 
 }  // namespace rill::grammar
