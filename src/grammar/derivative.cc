@@ -91,7 +91,11 @@ class Expressions::Derivation {
       case Kind::either:
       case Kind::both: {
         std::vector<Expr> parts;
-        for (const Expr operand : e_.operands(n)) parts.push_back(rest_of(operand));
+        for (const Expr operand : e_.operands(n)) {
+          const Expr rest = rest_of(operand);
+          if (n.kind == Kind::both && rest == Expr::nothing) return rest;
+          if (rest != Expr::nothing) parts.push_back(rest);
+        }
         return n.kind == Kind::either ? e_.either(parts) : e_.both(parts);
       }
       case Kind::members: {

@@ -14,6 +14,12 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ hash >> 29;
 }
 
+// They often are.
+void sort_unique(std::vector<Expr>& exprs) {
+  if (!std::is_sorted(exprs.begin(), exprs.end())) std::sort(exprs.begin(), exprs.end());
+  exprs.erase(std::unique(exprs.begin(), exprs.end()), exprs.end());
+}
+
 }  // namespace
 
 std::size_t Expressions::SetHash::operator()(const ByteSet& set) const {
@@ -167,20 +173,20 @@ Expr Expressions::concat(Expr a, Expr b) {
   if (a == Expr::nothing || b == Expr::nothing) return Expr::nothing;
   if (b == Expr::epsilon) return a;
   if (a == Expr::epsilon) return b;
+  const auto pair = [this](Expr part, Expr rest) {
+    const Node &x = node(part), &y = node(rest);
+    return add({.kind = Kind::concat,
+                .nullable = x.nullable && y.nullable,
+                .regular = x.regular && y.regular,
+                .boolean = x.boolean || y.boolean,
+                .first = static_cast<std::uint32_t>(part),
+                .second = static_cast<std::uint32_t>(rest)});
+  };
+  if (node(a).kind != Kind::concat) return pair(a, b);
   std::vector<Expr> parts;
   for (; node(a).kind == Kind::concat; a = second(a)) parts.push_back(first(a));
-  parts.push_back(a);
-  for (std::size_t i = parts.size(); i-- > 0;) {
-    const Expr part = parts[i];
-    if (part == Expr::epsilon) continue;
-    const Node &x = node(part), &y = node(b);
-    b = add({.kind = Kind::concat,
-             .nullable = x.nullable && y.nullable,
-             .regular = x.regular && y.regular,
-             .boolean = x.boolean || y.boolean,
-             .first = static_cast<std::uint32_t>(part),
-             .second = static_cast<std::uint32_t>(b)});
-  }
+  b = pair(a, b);
+  for (std::size_t i = parts.size(); i-- > 0;) b = pair(parts[i], b);
   return b;
 }
 
@@ -194,13 +200,11 @@ void Expressions::flatten(Kind kind, std::span<const Expr> operands, std::vector
       flat.push_back(operand);
     }
   }
-  std::sort(flat.begin(), flat.end());
-  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  sort_unique(flat);
 }
 
 Expr Expressions::combined(Kind kind, std::vector<Expr> flat) {
-  std::sort(flat.begin(), flat.end());
-  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  sort_unique(flat);
   if (flat.size() == 1) return flat[0];
   Node result{.kind = kind, .nullable = kind == Kind::both, .regular = true, .boolean = kind == Kind::both};
   result.second = static_cast<std::uint32_t>(flat.size());
@@ -214,6 +218,8 @@ Expr Expressions::combined(Kind kind, std::vector<Expr> flat) {
 }
 
 Expr Expressions::either(Expr a, Expr b) {
+  if (a == Expr::nothing || a == b) return b;
+  if (b == Expr::nothing) return a;
   const Expr operands[] = {a, b};
   return either(operands);
 }
@@ -247,6 +253,7 @@ void Expressions::merge_counts(std::vector<Expr>& flat) {
 }
 
 Expr Expressions::either(std::span<const Expr> operands) {
+  if (operands.size() == 1) return operands[0];
   std::vector<Expr> flat;
   flatten(Kind::either, operands, flat);
   ByteSet set;

@@ -175,32 +175,41 @@ Expr SchemaCompiler::in_any_order(const std::vector<Member>& members, Expr undec
   return e_.members(comma(), required, optional, undeclared);
 }
 
-// At least one member. tails[c]: what may follow when `c` members stand there, of those before member i.
+// At least one member. What members have in common, a comma and a quote, stands before them once: a text that has read it
+// has not to read it again in each of them. By the number of members that stand there, of those before member i; where
+// that makes no difference, any but none:
+//   inside: what may follow their comma and a quote, tails: what may follow them.
 Expr SchemaCompiler::in_order(const std::vector<Member>& members, Expr undeclared, std::uint64_t least,
                               std::optional<std::uint64_t> most) {
-  const std::size_t counted = least > 1 || most ? members.size() : std::min<std::size_t>(members.size(), 1);
-  const Expr more = e_.concat(comma(), undeclared);
-  std::vector<Expr> tails(counted + 2, Expr::nothing);
+  const auto behind_quote = [this](Expr member) { return e_.derivative(member, {Kind::bytes, '"'}); };
+  const bool counts = least > 1 || most;
+  const std::size_t counted = counts ? members.size() : 0;
+  const Expr quote = e_.literal("\""), more = e_.concat(comma(), undeclared), other = behind_quote(undeclared);
+  std::vector<Expr> inside(counted + 1, Expr::nothing), tails(counted + 1, Expr::nothing);
+  std::vector<bool> may_end(counted + 1);
   for (std::size_t c = 0; c <= counted; ++c) {
-    if (most && c > *most) continue;
-    const std::uint64_t lo = least > c ? least - c : 0, hi = most ? std::min<std::uint64_t>(*most - c, kUnbounded) : kUnbounded;
+    const std::uint64_t stand = counts ? c : 1;
+    if (most && stand > *most) continue;
+    const std::uint64_t lo = least > stand ? least - stand : 0;
+    const std::uint64_t hi = most ? std::min<std::uint64_t>(*most - stand, kUnbounded) : kUnbounded;
     if (lo >= kUnbounded || lo > hi) continue;
     const auto low = static_cast<std::uint32_t>(lo), high = static_cast<std::uint32_t>(hi);
-    if (c > 0) {
-      tails[c] = e_.repeat(more, low, high);
-    } else if (high > 0) {
-      const std::uint32_t others = high == kUnbounded ? high : high - 1;
-      tails[c] = e_.concat(undeclared, e_.repeat(more, low > 0 ? low - 1 : 0, others));
-    }
+    may_end[c] = low == 0;
+    tails[c] = e_.repeat(more, low, high);
+    if (high == 0) continue;
+    inside[c] = e_.concat(other, e_.repeat(more, low > 0 ? low - 1 : 0, high == kUnbounded ? high : high - 1));
   }
   for (std::size_t i = members.size(); i-- > 0;) {
+    const Expr member = behind_quote(members[i].expr);
     for (std::size_t c = 0; c <= counted; ++c) {
-      const Expr next = tails[std::min(c + 1, counted)];
-      const Expr with = e_.concat(c > 0 ? e_.concat(comma(), members[i].expr) : members[i].expr, next);
-      tails[c] = members[i].required ? with : e_.either(with, tails[c]);
+      const Expr with = e_.concat(member, tails[std::min(c + 1, counted)]);
+      inside[c] = members[i].required ? with : e_.either(with, inside[c]);
+      may_end[c] = may_end[c] && !members[i].required;
+      const Expr next = e_.concat(comma(), e_.concat(quote, inside[c]));
+      tails[c] = may_end[c] ? e_.optional(next) : next;
     }
   }
-  return tails[0];
+  return e_.concat(quote, inside[0]);
 }
 
 }  // namespace rill::grammar
