@@ -9,7 +9,7 @@
 namespace rill::grammar {
 namespace {
 
-constexpr std::size_t kMaxInlined = 256;  // expressions that putting a rule where it is called may add
+constexpr std::size_t kMaxInlined = 96;  // expressions that putting a rule where it is called may add
 constexpr std::size_t kMaxUnfolded = 4096;
 
 Expr copy_leaf(Expressions& from, Expressions& to, Expr leaf, std::size_t first_rule) {
@@ -126,8 +126,8 @@ void drop_unreached(Rules& rules) {
   }
 }
 
-// Puts rules where they are called if that makes little of it: those called once, and small ones. Returns whether some call
-// themselves through others.
+// Puts rules where they are called if that makes little of it. Large ones stay, even if they are called but once: what
+// follows a call would stand behind each of their derivatives. Returns whether some call themselves through others.
 bool inline_rules(Rules& rules) {
   Expressions& expressions = rules.expressions;
   const auto [order, calls, circular] = reached_rules(rules);
@@ -141,7 +141,7 @@ bool inline_rules(Rules& rules) {
     bool recursive = false;
     expressions.each_call(rule.body, [&](std::size_t callee, std::size_t) { recursive |= callee == i; });
     const std::size_t most = kMaxInlined / calls[i];
-    goes[i] = !recursive && (calls[i] == 1 || expressions.count(rule.body, most + 1) <= most);
+    goes[i] = !recursive && expressions.count(rule.body, most + 1) <= most;
   }
   drop_unreached(rules);
   return circular;

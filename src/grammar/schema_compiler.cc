@@ -135,9 +135,14 @@ Expr SchemaCompiler::literal(JsonView root) {
 }
 
 Expr SchemaCompiler::bracketed(std::string_view open, Expr inside, bool may_be_empty, std::string_view close) {
-  const Expr filled = e_.concat(layout_.after_open, e_.concat(inside, layout_.before_close));
-  const Expr all = e_.either(filled, may_be_empty ? layout_.empty : Expr::nothing);
-  return e_.concat(e_.literal(open), e_.concat(all, e_.literal(close)));
+  return opened(open, e_.concat(inside, closing(close)), may_be_empty, close);
+}
+
+// `inside` with its closing.
+Expr SchemaCompiler::opened(std::string_view open, Expr inside, bool may_be_empty, std::string_view close) {
+  const Expr filled = e_.concat(layout_.after_open, inside);
+  const Expr empty = may_be_empty ? e_.concat(layout_.empty, e_.literal(close)) : Expr::nothing;
+  return e_.concat(e_.literal(open), e_.either(filled, empty));
 }
 
 Expr SchemaCompiler::regex(const std::string& pattern, Match match) {

@@ -115,6 +115,8 @@ class SchemaCompiler {
     return e_.concat(text_.quoted(key), e_.concat(colon, value));
   }
   Expr comma() { return e_.concat(layout_.before_comma, e_.concat(e_.literal(","), layout_.after_comma)); }
+  Expr closing(std::string_view close) { return e_.concat(layout_.before_close, e_.literal(close)); }
+  Expr opened(std::string_view open, Expr inside, bool may_be_empty, std::string_view close);
   Expr bracketed(std::string_view open, Expr inside, bool may_be_empty, std::string_view close);
 
   // Whether what schema `id` says of unevaluated items and properties is about those that no plain schema declares.

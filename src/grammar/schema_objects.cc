@@ -165,8 +165,8 @@ Expr SchemaCompiler::object(const Goal& goal, const Branch& branch, std::vector<
       if (at(id).min_properties || at(id).max_properties) checks.push_back({id, false});
     }
   }
-  const Expr inside = any_order ? in_any_order(members, undeclared) : in_order(members, undeclared, least, most);
-  return bracketed("{", inside, may_be_empty, "}");
+  if (any_order) return bracketed("{", in_any_order(members, undeclared), may_be_empty, "}");
+  return opened("{", in_order(members, undeclared, least, most), may_be_empty, "}");
 }
 
 Expr SchemaCompiler::in_any_order(const std::vector<Member>& members, Expr undeclared) {
@@ -175,16 +175,17 @@ Expr SchemaCompiler::in_any_order(const std::vector<Member>& members, Expr undec
   return e_.members(comma(), required, optional, undeclared);
 }
 
-// At least one member. What members have in common, a comma and a quote, stands before them once: a text that has read it
+// At least one member, and what closes the object. What members have in common, a comma and a quote, stands before them once: a text that has read it
 // has not to read it again in each of them. By the number of members that stand there, of those before member i; where
 // that makes no difference, any but none:
 //   inside: what may follow their comma and a quote, tails: what may follow them.
+// The closing stands in each of these, so that where only one member may follow there is nothing to put behind it.
 Expr SchemaCompiler::in_order(const std::vector<Member>& members, Expr undeclared, std::uint64_t least,
                               std::optional<std::uint64_t> most) {
   const auto behind_quote = [this](Expr member) { return e_.derivative(member, {Kind::bytes, '"'}); };
   const bool counts = least > 1 || most;
   const std::size_t counted = counts ? members.size() : 0;
-  const Expr quote = e_.literal("\""), more = e_.concat(comma(), undeclared), other = behind_quote(undeclared);
+  const Expr quote = e_.literal("\""), more = e_.concat(comma(), undeclared), other = behind_quote(undeclared), end = closing("}");
   std::vector<Expr> inside(counted + 1, Expr::nothing), tails(counted + 1, Expr::nothing);
   std::vector<bool> may_end(counted + 1);
   for (std::size_t c = 0; c <= counted; ++c) {
@@ -195,9 +196,10 @@ Expr SchemaCompiler::in_order(const std::vector<Member>& members, Expr undeclare
     if (lo >= kUnbounded || lo > hi) continue;
     const auto low = static_cast<std::uint32_t>(lo), high = static_cast<std::uint32_t>(hi);
     may_end[c] = low == 0;
-    tails[c] = e_.repeat(more, low, high);
+    tails[c] = e_.concat(e_.repeat(more, low, high), end);
     if (high == 0) continue;
-    inside[c] = e_.concat(other, e_.repeat(more, low > 0 ? low - 1 : 0, high == kUnbounded ? high : high - 1));
+    const Expr others = e_.repeat(more, low > 0 ? low - 1 : 0, high == kUnbounded ? high : high - 1);
+    inside[c] = e_.concat(other, e_.concat(others, end));
   }
   for (std::size_t i = members.size(); i-- > 0;) {
     const Expr member = behind_quote(members[i].expr);
@@ -206,7 +208,7 @@ Expr SchemaCompiler::in_order(const std::vector<Member>& members, Expr undeclare
       inside[c] = members[i].required ? with : e_.either(with, inside[c]);
       may_end[c] = may_end[c] && !members[i].required;
       const Expr next = e_.concat(comma(), e_.concat(quote, inside[c]));
-      tails[c] = may_end[c] ? e_.optional(next) : next;
+      tails[c] = may_end[c] ? e_.either(end, next) : next;
     }
   }
   return e_.concat(quote, inside[0]);
