@@ -33,8 +33,8 @@ std::uint8_t next_of_string(std::uint8_t state, std::uint8_t byte) {
 std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte) {
   if (state == 0) return 0;
   if (kind == TextKind::string_body) return next_of_string(state, byte);
-  const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-  const bool other = kind == TextKind::words && ((byte >= '0' && byte <= '9') || byte == ' ');
+  const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+  const bool other = kind == TextKind::words && ((byte >= '0' && byte <= '9') || byte == '_' || byte == ' ');
   return letter || other ? kBoundary : 0;
 }
 

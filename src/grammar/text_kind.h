@@ -8,10 +8,10 @@ namespace rill::grammar {
 
 enum class TextKind : std::uint8_t {
   string_body,  // what stands in a JSON string as it is: whole characters, no quote, backslash or control
-  name,         // letters and underscores
-  words,        // those, digits and spaces
+  letters,      // of ASCII: nearly all that names, addresses and identifiers are made of
+  words,        // those, digits, underscores and spaces
 };
-inline constexpr std::array kTextKinds = {TextKind::string_body, TextKind::name, TextKind::words};
+inline constexpr std::array kTextKinds = {TextKind::string_body, TextKind::letters, TextKind::words};
 constexpr unsigned index(TextKind kind) { return static_cast<unsigned>(kind); }
 constexpr std::uint8_t bit(TextKind kind) { return static_cast<std::uint8_t>(1u << index(kind)); }
 

@@ -93,6 +93,7 @@ std::optional<Expr> TextRooms::core_of_repeat(Expr expr, TextKind kind, std::uin
 }
 
 bool TextRooms::loops(Expr expr, TextKind kind) {
+  while (e_.node(expr).kind == Kind::concat && begins_with_none(e_, e_.second(expr), kind)) expr = e_.first(expr);
   const std::uint64_t key = std::uint64_t{static_cast<std::uint32_t>(expr)} << 2 | index(kind);
   const auto known = loops_.find(key);
   if (known != loops_.end()) return known->second;
@@ -101,8 +102,8 @@ bool TextRooms::loops(Expr expr, TextKind kind) {
 
 bool TextRooms::counts(Expr expr) {
   constexpr TextKind kBody = TextKind::string_body;
-  if (begins_with_none(e_, expr, kBody) || loops(expr, kBody)) return true;
-  if (e_.node(expr).kind != Kind::concat || e_.node(e_.first(expr)).kind != Kind::repeat) return false;
+  if (begins_with_none(e_, expr, kBody)) return true;
+  if (e_.node(expr).kind != Kind::concat || e_.node(e_.first(expr)).kind != Kind::repeat) return loops(expr, kBody);
   return begins_with_none(e_, e_.second(expr), kBody) && loops(e_.repeat(e_.first(e_.first(expr)), 0), kBody);
 }
 

@@ -21,18 +21,18 @@ State state_after(const Language& language, std::string_view text) {
 }
 
 struct Rooms {
-  std::uint32_t string_body, name, words;  // bytes; kMany: any number
+  std::uint32_t string_body, letters, words;  // bytes; kMany: any number
   friend bool operator==(const Rooms&, const Rooms&) = default;
 };
 constexpr std::uint32_t kMany = kAnyLength;
 
 Rooms rooms(const Language& language, std::string_view text = "") {
   const TextRoom room = language.automaton().room(state_after(language, text));
-  return {room.of(TextKind::string_body), room.of(TextKind::name), room.of(TextKind::words)};
+  return {room.of(TextKind::string_body), room.of(TextKind::letters), room.of(TextKind::words)};
 }
 
 void PrintTo(const Rooms& rooms, std::ostream* out) {
-  *out << rooms.string_body << ' ' << rooms.name << ' ' << rooms.words;
+  *out << rooms.string_body << ' ' << rooms.letters << ' ' << rooms.words;
 }
 
 TEST(TextRoom, OfPatterns) {
