@@ -175,17 +175,18 @@ Expr SchemaCompiler::in_any_order(const std::vector<Member>& members, Expr undec
   return e_.members(comma(), required, optional, undeclared);
 }
 
-// At least one member, and what closes the object. What members have in common, a comma and a quote, stands before them once: a text that has read it
-// has not to read it again in each of them. By the number of members that stand there, of those before member i; where
-// that makes no difference, any but none:
+// At least one member, and what closes the object. What members have in common, a comma and a quote, stands before them
+// once: a text that has read it has not to read it again in each of them. The closing stands in each, so that where one
+// member alone may follow nothing has to be put behind it. By the number of members that stand there, of those before
+// member i; where that makes no difference, any but none:
 //   inside: what may follow their comma and a quote, tails: what may follow them.
-// The closing stands in each of these, so that where only one member may follow there is nothing to put behind it.
 Expr SchemaCompiler::in_order(const std::vector<Member>& members, Expr undeclared, std::uint64_t least,
                               std::optional<std::uint64_t> most) {
   const auto behind_quote = [this](Expr member) { return e_.derivative(member, {Kind::bytes, '"'}); };
   const bool counts = least > 1 || most;
   const std::size_t counted = counts ? members.size() : 0;
-  const Expr quote = e_.literal("\""), more = e_.concat(comma(), undeclared), other = behind_quote(undeclared), end = closing("}");
+  const Expr more = e_.concat(comma(), undeclared), other = behind_quote(undeclared);
+  const Expr quote = e_.literal("\""), end = closing("}");
   std::vector<Expr> inside(counted + 1, Expr::nothing), tails(counted + 1, Expr::nothing);
   std::vector<bool> may_end(counted + 1);
   for (std::size_t c = 0; c <= counted; ++c) {

@@ -19,7 +19,8 @@ ByteSet first_bytes_of(TextKind kind) {
 }
 
 const ByteSet& first_bytes_of_all(TextKind kind) {
-  static const std::array kBytes = {first_bytes_of(kTextKinds[0]), first_bytes_of(kTextKinds[1]), first_bytes_of(kTextKinds[2])};
+  static const std::array kBytes = {first_bytes_of(kTextKinds[0]), first_bytes_of(kTextKinds[1]),
+                                    first_bytes_of(kTextKinds[2])};
   return kBytes[index(kind)];
 }
 

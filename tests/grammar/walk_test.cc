@@ -83,6 +83,37 @@ TEST(Walks, JsonSchemas) {
   walk_all(grammars, 10);  // 180
 }
 
+// Tokens that begin or end inside of characters, too.
+TEST(Walks, CharactersThatCount) {
+  constexpr std::string_view kText = "aé€😀 \\n\",_";
+  std::set<std::string> texts;
+  for (std::size_t at = 0; at < kText.size(); ++at) {
+    for (std::size_t size = 1; size <= 8 && at + size <= kText.size(); ++size) texts.emplace(kText.substr(at, size));
+  }
+  for (const char* text : {"aaaaa", "ééé", "aé\"", "\xC3(", "a\xE2\"", "\":", "\",\"", "{\"", "}", "ab", "a b_c", "id", "http://a",
+                           "://"}) {
+    texts.emplace(text);
+  }
+  const Tokenizer tokenizer = toy_tokenizer({texts.begin(), texts.end()});
+  constexpr std::string_view kSchemas[] = {
+      R"({"type":"string","maxLength":4})",
+      R"({"type":"string","minLength":2})",
+      R"({"type":"string","minLength":3,"maxLength":11})",
+      R"({"type":["string","null"],"maxLength":0})",
+      R"({"anyOf":[{"type":"string","maxLength":3},{"type":"string","pattern":"^a*$"}]})",
+      R"({"type":"string","pattern":"^[a-zA-Z]{2,5}$"})",
+      R"({"type":"string","format":"uri"})",
+      R"({"properties":{"a":{"const":"a"},"aé":{"const":1},"a b_c":{}},
+          "additionalProperties":{"type":"string","maxLength":2}})",
+  };
+  int masks = 0;
+  for (const std::string_view schema : kSchemas) {
+    const auto grammar = Grammar::json_schema(schema).value();
+    for (unsigned seed = 0; seed < 12; ++seed) masks += walk(grammar, tokenizer, seed, 16);
+  }
+  EXPECT_GT(masks, 500);
+}
+
 TEST(Walks, SampleGrammars) {
   RILL_REQUIRE_MODEL(folder, "grammars");
   std::vector<Grammar> grammars;
