@@ -303,8 +303,9 @@ bool MaskWalk::takes_all(Parser& parser, Level& level, const TokenTrie::Node& no
     level.room = room(parser, level.set);
     level.kinds = level.room.kinds();
   }
-  const bool fits = std::any_of(kTextKinds.begin(), kTextKinds.end(), [&](TextKind kind) {
-    return (node.texts & bit(kind)) != 0 && level.room.of(kind) >= node.length;
+  const auto common = static_cast<unsigned>(node.texts & level.kinds);
+  const bool fits = common != 0 && std::any_of(kTextKinds.begin(), kTextKinds.end(), [&](TextKind kind) {
+    return (common & bit(kind)) != 0 && level.room.of(kind) >= node.length;
   });
   return fits && (affordable_ == nullptr || (!node.ends_inside && level.set != kStart && affordable(level.set)));
 }

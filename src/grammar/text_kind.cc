@@ -28,14 +28,31 @@ std::uint8_t next_of_string(std::uint8_t state, std::uint8_t byte) {
   }
 }
 
+bool is_letter(std::uint8_t byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
+
+// Without U+0080 to U+00BF, U+1680 to U+16BF, U+2000 to U+207F, U+3000 to U+303F and U+FEC0 to U+FEFF; 9 to 12: the second
+// byte after E1, E2, E3, EF.
+std::uint8_t next_of_script(std::uint8_t state, std::uint8_t byte) {
+  if (state == kBoundary) {
+    if (byte < 0x80) return is_letter(byte) ? kBoundary : 0;
+    if (byte == 0xC2) return 0;
+    if (byte >= 0xE1 && byte <= 0xE3) return static_cast<std::uint8_t>(9 + byte - 0xE1);
+    return byte == 0xEF ? 12 : next_of_string(state, byte);
+  }
+  if (state < 9) return next_of_string(state, byte);
+  const bool left_out = (state == 9 && byte == 0x9A) || (state == 10 && byte <= 0x81) || (state == 11 && byte == 0x80) ||
+                        (state == 12 && byte == 0xBB);
+  return left_out ? 0 : next_of_string(3, byte);
+}
+
 }  // namespace
 
 std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte) {
   if (state == 0) return 0;
   if (kind == TextKind::string_body) return next_of_string(state, byte);
-  const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+  if (kind == TextKind::scripts) return next_of_script(state, byte);
   const bool other = kind == TextKind::words && ((byte >= '0' && byte <= '9') || byte == '_' || byte == ' ');
-  return letter || other ? kBoundary : 0;
+  return is_letter(byte) || other ? kBoundary : 0;
 }
 
 }  // namespace rill::grammar

@@ -19,8 +19,11 @@ ByteSet first_bytes_of(TextKind kind) {
 }
 
 const ByteSet& first_bytes_of_all(TextKind kind) {
-  static const std::array kBytes = {first_bytes_of(kTextKinds[0]), first_bytes_of(kTextKinds[1]),
-                                    first_bytes_of(kTextKinds[2])};
+  static const auto kBytes = [] {
+    std::array<ByteSet, kTextKinds.size()> bytes;
+    std::ranges::transform(kTextKinds, bytes.begin(), first_bytes_of);
+    return bytes;
+  }();
   return kBytes[index(kind)];
 }
 
@@ -37,20 +40,26 @@ bool begins_with_none(const Expressions& e, Expr expr, TextKind kind) {
 TextRoom TextRooms::of(Expr expr) {
   TextRoom room;
   steps_ = 0;
+  const std::uint8_t letters = length(expr, TextKind::letters);
+  if (letters == 0) return room;  // they are of every kind
+  const std::uint8_t any = length(expr, TextKind::string_body);
   for (const TextKind kind : kTextKinds) {
-    const auto fits = [&](std::uint32_t most) { return core(expr, kind, most, 0).has_value(); };
-    if (fits(kAnyNumber)) {
-      room.set(kind, kAnyLength);
-    } else if (fits(1)) {
-      std::uint32_t length = 1, too_long = kMostCounted + 1u;  // each length up to the largest that fits does
-      while (too_long - length > 1) {
-        const std::uint32_t middle = (length + too_long) / 2;
-        (fits(middle) ? length : too_long) = middle;
-      }
-      room.set(kind, static_cast<std::uint8_t>(length));
-    }
+    const bool known = any == kAnyLength || kind == TextKind::string_body;
+    room.set(kind, known ? any : kind == TextKind::letters ? letters : length(expr, kind));
   }
   return room;
+}
+
+std::uint8_t TextRooms::length(Expr expr, TextKind kind) {
+  const auto fits = [&](std::uint32_t most) { return core(expr, kind, most, 0).has_value(); };
+  if (fits(kAnyNumber)) return kAnyLength;
+  if (!fits(1)) return 0;
+  std::uint32_t length = 1, too_long = kMostCounted + 1u;  // each length up to the largest that fits does
+  while (too_long - length > 1) {
+    const std::uint32_t middle = (length + too_long) / 2;
+    (fits(middle) ? length : too_long) = middle;
+  }
+  return static_cast<std::uint8_t>(length);
 }
 
 // What certainly still matches behind every text of up to `most` characters: a subset of its derivative.

@@ -53,6 +53,7 @@ class TextRooms {
   static constexpr std::size_t kMaxDepth = 6, kMaxSteps = 4096;
   static constexpr std::uint8_t kMostCounted = 64;  // bytes; longer tokens are few
 
+  std::uint8_t length(Expr expr, TextKind kind);
   std::optional<Expr> core(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);
   std::optional<Expr> core_of_repeat(Expr expr, TextKind kind, std::uint32_t most);
   std::optional<Expr> core_of_all(Expr expr, TextKind kind, std::uint32_t most, std::size_t depth);

@@ -52,6 +52,8 @@ TokenTrie make_trie(std::span<const Text> texts) {
 // whether all their tokens end where a character ends.
 void find_texts(TokenTrie& trie, TextKind kind) {
   using States = std::uint16_t;  // as bits
+  const bool is_ascii = kind == TextKind::letters || kind == TextKind::words;
+  const std::uint8_t states = is_ascii ? kBoundary + 1 : kTextStates;
   const std::size_t count = trie.nodes.size() - 1;
   std::vector<States> text(count), whole(count);
   std::vector<std::uint8_t> before(count);  // the state on the way from the root, or 0
@@ -68,7 +70,7 @@ void find_texts(TokenTrie& trie, TextKind kind) {
       whole_below &= whole[child];
     }
     if (trie.ends_token(i)) whole_below &= 1u << kBoundary;
-    for (std::uint8_t state = kBoundary; state < kTextStates; ++state) {
+    for (std::uint8_t state = kBoundary; state < states; ++state) {
       const std::uint8_t after = next_of_text(kind, state, node.byte);
       if (after == 0) continue;
       text[i] |= static_cast<States>((text_below >> after & 1) << state);
