@@ -66,7 +66,7 @@ struct JsonGrammarOptions {
   JsonWhitespace whitespace = JsonWhitespace::bounded;
   bool lenient = false;         // compile what is not enforced without it; Grammar::notes() tells
   bool strict_unknown = false;  // refuse keywords and formats that no draft defines
-  std::map<std::string, std::string> documents = {};  // other schemas by their URI, for $ref
+  std::map<std::string, std::string> documents = {};  // other schemas by their URI, for $ref: JsonSchemaOptions
   GrammarLimits limits = {};
   StopToken stop = {};
 };

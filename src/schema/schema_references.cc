@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "schema/metaschemas.h"
 #include "schema/schema_parser.h"
 
 namespace rill::schema {
@@ -9,9 +10,11 @@ Result<std::optional<SchemaParser::Target>> SchemaParser::find(const std::string
   const auto [document, fragment] = split_fragment(uri);
   auto resource = resources_.find(std::string(document));
   if (resource == resources_.end()) {
+    if (!fetched_.emplace(document).second) return std::optional<Target>();
     const auto given = options_.documents.find(std::string(document));
-    if (given == options_.documents.end() || !fetched_.insert(given->first).second) return std::optional<Target>();
-    RILL_TRY(add_document(given->second, given->first));
+    const auto text = given != options_.documents.end() ? std::optional(given->second) : metaschema(document);
+    if (!text) return std::optional<Target>();
+    RILL_TRY(add_document(*text, std::string(document)));
     return find(uri);
   }
   Target target = resource->second;

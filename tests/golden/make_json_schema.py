@@ -16,6 +16,24 @@ import jsonschema
 decimal.getcontext().prec = 400
 NAMES = ["a", "b", "ab", "a/b", "\u00e9", ""]
 PATTERNS = ["^a", "b$", "^(ab)*$", "a.?b", "[0-9]{2}", "^[^b]*$", "\\d", "^\\S+$", "\u00e9|x{2,}", "^(?:a|ab){1,2}$"]
+# For the metaschemas, whose verdicts on some of them differ from draft to draft.
+SCHEMAS = [
+    "{}", "true", "3", "[]", '{"unknown":[{}]}', '{"definitions":{"foo":{"type":"integer"}}}', '{"definitions":{"foo":{"type":1}}}',
+    '{"$defs":{"foo":{"type":"integer"}}}', '{"$defs":{"foo":{"type":"int"}}}', '{"type":["string","null"]}', '{"type":["string","string"]}',
+    '{"type":[]}', '{"minLength":1}', '{"minLength":-1}', '{"minLength":1.0}', '{"minLength":1.5}', '{"minLength":"1"}', '{"maximum":1e400}',
+    '{"exclusiveMaximum":true}', '{"exclusiveMaximum":true,"maximum":3}', '{"exclusiveMaximum":3}', '{"multipleOf":0}', '{"multipleOf":0.01}',
+    '{"items":[]}', '{"items":[{}]}', '{"items":{"items":3}}', '{"items":[{"items":[3]}]}', '{"prefixItems":[]}', '{"prefixItems":[{}]}',
+    '{"additionalProperties":false}', '{"additionalProperties":3}', '{"additionalItems":true}', '{"additionalItems":[]}', '{"required":[]}',
+    '{"required":["a","a"]}', '{"required":["a",3]}', '{"enum":[]}', '{"enum":[1,1]}', '{"enum":3}', '{"const":[{}]}', '{"properties":{"a":true}}',
+    '{"properties":{"a":{"not":[]}}}', '{"properties":[]}', '{"patternProperties":{"^a":{"allOf":[]}}}', '{"propertyNames":{"maxLength":"a"}}',
+    '{"dependencies":{"a":[]}}', '{"dependencies":{"a":["b","b"]}}', '{"dependencies":{"a":{"oneOf":[{}]}}}', '{"dependentRequired":{"a":["b"]}}',
+    '{"dependentRequired":{"a":{}}}', '{"dependentSchemas":{"a":[]}}', '{"if":{},"then":false,"else":3}', '{"contains":{"minItems":-0}}',
+    '{"maxContains":-2}', '{"unevaluatedItems":[]}', '{"unevaluatedProperties":{"anyOf":[{"anyOf":{}}]}}', '{"title":3}', '{"description":"a"}',
+    '{"default":{"type":3}}', '{"examples":{}}', '{"readOnly":"yes"}', '{"writeOnly":1}', '{"deprecated":null}', '{"$comment":[]}', '{"$id":3}',
+    '{"id":3}', '{"$id":"a#b"}', '{"$anchor":"a b"}', '{"$anchor":"_a"}', '{"$anchor":"a:b"}', '{"$ref":3}', '{"$recursiveAnchor":"true"}',
+    '{"$dynamicAnchor":3}', '{"$vocabulary":{"http://x/y":1}}', '{"contentSchema":{"type":{}}}', '{"contentEncoding":3}', '{"format":3}',
+    '{"uniqueItems":"true"}', '{"maxProperties":3,"minProperties":-3}', '{"pattern":3}',
+]
 
 
 class Number(str):
@@ -134,8 +152,8 @@ class Maker:
 
 def chosen():
     """(schema, texts) by hand: other drafts, spellings, references."""
-    four, seven, new = ("http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#",
-                        "https://json-schema.org/draft/2020-12/schema")
+    four, six, seven = (f"http://json-schema.org/draft-0{n}/schema#" for n in (4, 6, 7))
+    nineteen, new = (f"https://json-schema.org/draft/{n}/schema" for n in ("2019-09", "2020-12"))
     number = Number
     yield {"$schema": four, "minimum": 3, "exclusiveMinimum": True}, ["3", "3.0", "3.0000000000000000001", "4", '"x"']
     yield {"$schema": four, "maximum": 3, "exclusiveMaximum": False}, ["3", "3.1"]
@@ -172,6 +190,8 @@ def chosen():
     yield {"minContains": 2, "contains": {"type": "integer"}, "maxContains": 2}, ["[1]", "[1,2]", "[1,2.0,3]", '[1,2,"x"]', "[]"]
     yield {"minContains": 0, "contains": False}, ["[]", "[1]"]
     yield {"minContains": 2}, ["[]"]
+    for draft in (four, six, seven, nineteen, new):
+        yield {"$schema": draft, "$ref": draft}, SCHEMAS
     yield {"required": ["__proto__", "toString"]}, ["{}", '{"__proto__":1,"toString":2}']
     yield {"dependentSchemas": {"a": {"minProperties": 2}}}, ['{"a":1}', '{"a":1,"b":1}', "{}"]
 
@@ -181,6 +201,8 @@ def pointer(path):
 
 
 def errors_of(validator, value):
+    if validator.schema.get("$ref", "") == validator.schema.get("$schema"):  # the metaschemas are arranged otherwise
+        return None
     errors = list(validator.iter_errors(value))
     for error in errors:
         told_elsewhere = error.validator is None or error.validator.startswith("unevaluated") or "propertyNames" in error.absolute_schema_path
