@@ -1,6 +1,7 @@
 // The transformer's forward pass over a ragged batch: any number of sequences, any number of tokens each.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
@@ -42,6 +43,9 @@ class Forward {
                    const BesideWork& beside = {});
 
  private:
+  static constexpr std::size_t kQueryTile = 16;     // query rows of one attention task
+  static constexpr std::size_t kInlineWork = 4096;  // ns or so below which row-wise work is not worth a synchronisation
+
   // Rows of one segment that are in the current chunk.
   struct Part {
     const Segment* segment;
@@ -99,6 +103,10 @@ class Forward {
   void attend_task(const AttentionTask& task, const KvPlace& place, std::uint64_t window, std::size_t thread) const noexcept;
   void merge_split_tasks();
   std::size_t span_floats(const AttentionTask& task) const;
+  // Of the results of one task: two of them, each with its maxima, sums and accumulators.
+  static std::size_t partial_floats(const Config& config) {
+    return 2 * kQueryTile * config.group() * (config.head_dim + 2);
+  }
   SpanResult span_result(float* base, std::size_t rows) const;
   void finish(const AttentionTask& task, const SpanResult& result) const noexcept;
 
@@ -140,5 +148,18 @@ class Forward {
   std::size_t partial_floats_ = 0;
   Buffer split_;                  // results of tasks that are cut by span
 };
+
+template <typename Body>
+void Forward::for_rows(std::size_t rows, std::size_t work_per_row, Body&& body) {
+  if (rows * work_per_row <= kInlineWork) {
+    for (std::size_t row = 0; row < rows; ++row) body(row);
+    return;
+  }
+  const std::size_t per_tile = std::max<std::size_t>(1, kInlineWork / 4 / work_per_row);
+  model_->pool->workers().run((rows + per_tile - 1) / per_tile, [&](std::size_t tile, std::size_t) noexcept {
+    const std::size_t end = std::min(rows, (tile + 1) * per_tile);
+    for (std::size_t row = tile * per_tile; row < end; ++row) body(row);
+  });
+}
 
 }  // namespace rill::model
