@@ -14,7 +14,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-// They often are.
+// Mostly they are in order already.
 void sort_unique(std::vector<Expr>& exprs) {
   if (!std::is_sorted(exprs.begin(), exprs.end())) std::sort(exprs.begin(), exprs.end());
   exprs.erase(std::unique(exprs.begin(), exprs.end()), exprs.end());

@@ -1,5 +1,7 @@
 #include "grammar/text_kind.h"
 
+#include "base/ascii.h"
+
 namespace rill::grammar {
 namespace {
 
@@ -28,7 +30,7 @@ std::uint8_t next_of_string(std::uint8_t state, std::uint8_t byte) {
   }
 }
 
-bool is_letter(std::uint8_t byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
+bool is_letter(std::uint8_t byte) { return ascii::is_letter(static_cast<char>(byte)); }
 
 // Without U+0080 to U+00BF, U+1680 to U+16BF, U+2000 to U+207F, U+3000 to U+303F and U+FEC0 to U+FEFF; 9 to 12: the second
 // byte after E1, E2, E3, EF.
@@ -51,7 +53,7 @@ std::uint8_t next_of_text(TextKind kind, std::uint8_t state, std::uint8_t byte) 
   if (state == 0) return 0;
   if (kind == TextKind::string_body) return next_of_string(state, byte);
   if (kind == TextKind::scripts) return next_of_script(state, byte);
-  const bool other = kind == TextKind::words && ((byte >= '0' && byte <= '9') || byte == '_' || byte == ' ');
+  const bool other = kind == TextKind::words && (ascii::is_digit(static_cast<char>(byte)) || byte == '_' || byte == ' ');
   return is_letter(byte) || other ? kBoundary : 0;
 }
 

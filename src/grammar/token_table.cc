@@ -83,18 +83,19 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 }
 
 constexpr std::size_t kMostRoots = 6;
+constexpr std::size_t kMostCounted = 64;  // characters; each number takes a bit for every token
 
-// What `bytes` begin with of the kind. A character that they end inside of counts.
+// What `bytes` begin with of the kind, up to so many characters. One that they end inside of counts.
 struct Beginning {
   std::size_t size = 0, characters = 0;
 };
 
-Beginning beginning_of(TextKind kind, std::string_view bytes) {
+Beginning beginning_of(TextKind kind, std::string_view bytes, std::size_t most_characters) {
   std::uint8_t state = kBoundary;
   Beginning whole;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     state = next_of_text(kind, state, static_cast<std::uint8_t>(bytes[i]));
-    if (state == 0) return whole;
+    if (state == 0 || whole.characters == most_characters) return whole;
     if (state == kBoundary) whole = {i + 1, whole.characters + 1};
   }
   return {bytes.size(), whole.characters + (state == kBoundary ? 0u : 1u)};
@@ -109,7 +110,7 @@ std::vector<TokenTable::Counted> count_characters(std::span<const Text> texts, s
   std::vector<TokenTable::Counted> counted(1, {std::vector<std::uint64_t>(words), {}});
   std::vector<std::vector<Text>> begun(1);
   for (const auto& [bytes, token] : texts) {
-    const Beginning text = beginning_of(TextKind::string_body, bytes);
+    const Beginning text = beginning_of(TextKind::string_body, bytes, kMostCounted);
     if (text.characters >= counted.size()) {
       counted.resize(text.characters + 1, {std::vector<std::uint64_t>(words), {}});
       begun.resize(text.characters + 1);
@@ -155,7 +156,7 @@ TokenTable::TokenTable(const Tokenizer& tokenizer) : vocabulary(tokenizer.size()
     std::vector<Text> begun;
     for (const auto& [bytes, token] : order) {
       const auto first = static_cast<std::uint8_t>(bytes[0]);
-      if (const std::size_t size = beginning_of(kind, bytes).size; size < bytes.size()) {
+      if (const std::size_t size = beginning_of(kind, bytes, bytes.size()).size; size < bytes.size()) {
         if (begins_text(kind, first)) begun.emplace_back(bytes.substr(size), token);
         continue;
       }

@@ -70,7 +70,8 @@ struct TokenTable {
   };
   std::array<Texts, kTextKinds.size()> texts;  // by kind
 
-  // Of string bodies, by characters, one that is begun counted: [n] up to that of the longest token.
+  // Of string bodies, by characters, one that is begun counted: [n] up to that of the longest token, or to 64, behind which
+  // the rest of a longer one is something else.
   struct Counted {
     std::vector<std::uint64_t> tokens;  // texts of at most n, as bits
     TokenTrie begun;                    // what goes on with something else behind n, from there on

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/token_table.h"
 #include "grammar/toy_tokenizer.h"
 #include "grammar/walk.h"
 #include "rill/grammar.h"
@@ -81,6 +82,23 @@ TEST(Walks, JsonSchemas) {
     }
   }
   walk_all(grammars, 10);  // 180
+}
+
+// A vocabulary is a file's word: one long token may not cost as much as the whole vocabulary for each of its characters.
+TEST(Walks, TokensOfManyCharacters) {
+  std::vector<std::string> texts = {"\"", "a", "aa", "é", std::string(60'000, 'a'), std::string(64, 'a') + "\xC3"};
+  for (const std::size_t size : {63u, 64u, 65u, 66u, 200u}) {
+    texts.push_back(std::string(size, 'a'));
+    texts.push_back(std::string(size, 'a') + '"');
+  }
+  const Tokenizer tokenizer = toy_tokenizer(texts);
+  EXPECT_LE(TokenTable(tokenizer).by_characters.size(), 65u);
+  for (const char* schema : {R"({"type":"string"})", R"({"type":"string","maxLength":63})", R"({"type":"string","maxLength":64})",
+                             R"({"type":"string","maxLength":65})", R"({"type":"string","minLength":65,"maxLength":202})",
+                             R"({"type":"string","pattern":"^a{64,66}$"})"}) {
+    const auto grammar = Grammar::json_schema(schema).value();
+    for (unsigned seed = 0; seed < 6; ++seed) walk(grammar, tokenizer, seed, 6);
+  }
 }
 
 // Tokens that begin or end inside of characters, too.
