@@ -7,6 +7,12 @@
 
 namespace rill {
 
+// One word more, for tables in memory that are filled from outside only as far as their limits let them.
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15;
+  return hash ^ hash >> 32;
+}
+
 // 64 bits of XXH3.
 std::uint64_t checksum(std::span<const std::byte> bytes) noexcept;
 

@@ -409,7 +409,7 @@ Value round(Runtime& runtime, const Value& self, const Params& params) {
   return Value::of((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit, self.untrusted);
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kSequenceFilters[] = {
     {"abs", abs},
     {"batch", batch, {"linecount", "fill_with"}, 1},
     {"count", length_filter},
@@ -442,6 +442,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> sequence_filters() noexcept { return kFilters; }
+std::span<const Builtin> sequence_filters() noexcept { return kSequenceFilters; }
 
 }  // namespace rill::chat

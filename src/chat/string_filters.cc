@@ -110,7 +110,7 @@ Value escape(Runtime& runtime, const Value& self, const Params&) {
   return escape_html(runtime.heap(), to_string(runtime.heap(), self).text());
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kStringFilters[] = {
     {"capitalize", capitalize},
     {"center", center_filter, {"width"}},
     {"e", escape},
@@ -154,6 +154,6 @@ Value escape_html(Heap& heap, const Text& text) {
   return result;
 }
 
-std::span<const Builtin> string_filters() noexcept { return kFilters; }
+std::span<const Builtin> string_filters() noexcept { return kStringFilters; }
 
 }  // namespace rill::chat

@@ -206,7 +206,7 @@ Value removesuffix(Runtime& runtime, const Value& self, const Params& params) {
   return piece(runtime, self.text(), 0, self.view().size() - (self.view().ends_with(suffix) ? suffix.size() : 0));
 }
 
-Value join(Runtime& runtime, const Value& self, const Params& params) {
+Value join_strings(Runtime& runtime, const Value& self, const Params& params) {
   Builder out(runtime.budget());
   bool first = true;
   for (const Value& item : runtime.items(params[0])) {
@@ -286,7 +286,7 @@ constexpr Builtin kMethods[] = {
     {"islower", islower},
     {"isspace", all_are<test_space>},
     {"isupper", isupper},
-    {"join", join, {"iterable"}, 1},
+    {"join", join_strings, {"iterable"}, 1},
     {"ljust", ljust, {"width", "fillchar"}, 1},
     {"lower", lower},
     {"lstrip", lstrip, {"chars"}},

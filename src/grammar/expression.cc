@@ -5,14 +5,10 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace rill::grammar {
 namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
-  return hash ^ hash >> 29;
-}
 
 // Mostly they are in order already.
 void sort_unique(std::vector<Expr>& exprs) {

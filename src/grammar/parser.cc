@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace rill::grammar {
 namespace {
@@ -15,11 +16,6 @@ constexpr std::size_t kShortQueue = 12;  // up to here a search beats a table
 
 bool is_open(StackNode node) { return (static_cast<std::uint32_t>(node) & kOpen) != 0; }
 std::uint32_t open_index(StackNode node) { return static_cast<std::uint32_t>(node) & ~kOpen; }
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
-  return hash ^ hash >> 32;
-}
 
 std::uint64_t word(Place place) {
   return static_cast<std::uint64_t>(place.state) << 32 | static_cast<std::uint32_t>(place.node);

@@ -83,7 +83,7 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 }
 
 constexpr std::size_t kMostRoots = 6;
-constexpr std::size_t kMostCounted = 64;  // characters; each number takes a bit for every token
+constexpr std::size_t kMostCharacters = 64;  // characters; each number takes a bit for every token
 
 // What `bytes` begin with of the kind, up to so many characters. One that they end inside of counts.
 struct Beginning {
@@ -110,7 +110,7 @@ std::vector<TokenTable::Counted> count_characters(std::span<const Text> texts, s
   std::vector<TokenTable::Counted> counted(1, {std::vector<std::uint64_t>(words), {}});
   std::vector<std::vector<Text>> begun(1);
   for (const auto& [bytes, token] : texts) {
-    const Beginning text = beginning_of(TextKind::string_body, bytes, kMostCounted);
+    const Beginning text = beginning_of(TextKind::string_body, bytes, kMostCharacters);
     if (text.characters >= counted.size()) {
       counted.resize(text.characters + 1, {std::vector<std::uint64_t>(words), {}});
       begun.resize(text.characters + 1);

@@ -11,7 +11,7 @@ namespace {
 using Range = CodePoints::Range;
 
 // The part of `ranges` within [first, last], counted from `first`.
-std::vector<Range> clip(std::span<const Range> ranges, char32_t first, char32_t last) {
+std::vector<Range> offsets_within(std::span<const Range> ranges, char32_t first, char32_t last) {
   std::vector<Range> result;
   for (const Range& range : ranges) {
     if (range.last < first || range.first > last) continue;
@@ -31,7 +31,7 @@ Expr continuations(Expressions& expressions, std::span<const Range> ranges, unsi
   }
   std::map<Expr, ByteSet> by_rest;  // the leads that what follows has in common
   for (unsigned lead = 0; lead < 64; ++lead) {
-    const Expr rest = continuations(expressions, clip(ranges, lead * size, (lead + 1) * size - 1), count - 1);
+    const Expr rest = continuations(expressions, offsets_within(ranges, lead * size, (lead + 1) * size - 1), count - 1);
     if (rest != Expr::nothing) by_rest[rest].add(0x80 + lead);
   }
   std::vector<Expr> choices;
@@ -54,7 +54,7 @@ Expr utf8_of(Expressions& expressions, const CodePoints& set) {
     for (char32_t lead = form.first / size; lead <= form.last / size; ++lead) {
       const auto begin = static_cast<char32_t>(lead * size), end = static_cast<char32_t>(begin + size - 1);
       const char32_t first = std::max(form.first, begin);
-      std::vector<Range> ranges = clip(set.ranges(), first, std::min(form.last, end));
+      std::vector<Range> ranges = offsets_within(set.ranges(), first, std::min(form.last, end));
       for (Range& range : ranges) range = {range.first + first - begin, range.last + first - begin};
       const Expr rest = continuations(expressions, ranges, form.continuations);
       if (rest != Expr::nothing) by_rest[rest].add(form.lead + lead);

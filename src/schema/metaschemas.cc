@@ -22,19 +22,19 @@ constexpr Metaschema kMetaschemas[] = {
 
 // What the value of a keyword has to be.
 constexpr std::string_view kAny = "{}";
-constexpr std::string_view kBoolean = R"({"type":"boolean"})";
-constexpr std::string_view kString = R"({"type":"string"})";
+constexpr std::string_view kAnyBoolean = R"({"type":"boolean"})";
+constexpr std::string_view kAnyString = R"({"type":"string"})";
 constexpr std::string_view kUri = R"({"type":"string","format":"uri"})";
 constexpr std::string_view kReference = R"({"type":"string","format":"uri-reference"})";
 constexpr std::string_view kResource = R"({"type":"string","format":"uri-reference","pattern":"^[^#]*#?$"})";
 constexpr std::string_view kOldAnchor = R"({"type":"string","pattern":"^[A-Za-z][-A-Za-z0-9.:_]*$"})";
 constexpr std::string_view kAnchor = R"({"type":"string","pattern":"^[A-Za-z_][-A-Za-z0-9._]*$"})";
 constexpr std::string_view kRegex = R"({"type":"string","format":"regex"})";
-constexpr std::string_view kNumber = R"({"type":"number"})";
+constexpr std::string_view kAnyNumber = R"({"type":"number"})";
 constexpr std::string_view kPositive = R"({"type":"number","exclusiveMinimum":0})";
 constexpr std::string_view kOldPositive = R"({"type":"number","minimum":0,"exclusiveMinimum":true})";
 constexpr std::string_view kCount = R"({"type":"integer","minimum":0})";
-constexpr std::string_view kArray = R"({"type":"array"})";
+constexpr std::string_view kAnyArray = R"({"type":"array"})";
 constexpr std::string_view kOldEnum = R"({"type":"array","minItems":1,"uniqueItems":true})";
 constexpr std::string_view kStrings = R"({"type":"array","items":{"type":"string"},"uniqueItems":true})";
 constexpr std::string_view kSomeStrings =
@@ -65,47 +65,47 @@ struct Keyword {
 };
 using enum Draft;
 constexpr Keyword kKeywords[] = {
-    {"id", kString, d4, d4},
+    {"id", kAnyString, d4, d4},
     {"$id", kReference, d6, d7},
     {"$id", kResource, d2019, d2020},
-    {"$schema", kString, d4, d4},
+    {"$schema", kAnyString, d4, d4},
     {"$schema", kUri, d6, d2020},
     {"$anchor", kOldAnchor, d2019, d2019},
     {"$anchor", kAnchor, d2020, d2020},
     {"$ref", kReference, d6, d2020},
     {"$recursiveRef", kReference, d2019, d2019},
-    {"$recursiveAnchor", kBoolean, d2019, d2019},
+    {"$recursiveAnchor", kAnyBoolean, d2019, d2019},
     {"$dynamicRef", kReference, d2020, d2020},
     {"$dynamicAnchor", kAnchor, d2020, d2020},
     {"$vocabulary", kVocabulary, d2019, d2020},
-    {"$comment", kString, d7, d2020},
+    {"$comment", kAnyString, d7, d2020},
     {"$defs", kNamedSchemas, d2019, d2020},
     {"definitions", kNamedSchemas, d4, d2020},
-    {"title", kString, d4, d2020},
-    {"description", kString, d4, d2020},
+    {"title", kAnyString, d4, d2020},
+    {"description", kAnyString, d4, d2020},
     {"default", kAny, d4, d2020},
-    {"deprecated", kBoolean, d2019, d2020},
-    {"readOnly", kBoolean, d7, d2020},
-    {"writeOnly", kBoolean, d2019, d2020},
-    {"examples", kArray, d6, d2020},
+    {"deprecated", kAnyBoolean, d2019, d2020},
+    {"readOnly", kAnyBoolean, d7, d2020},
+    {"writeOnly", kAnyBoolean, d2019, d2020},
+    {"examples", kAnyArray, d6, d2020},
     {"type", kType, d4, d2020},
     {"const", kAny, d6, d2020},
     {"enum", kOldEnum, d4, d4},
-    {"enum", kArray, d6, d2020},
+    {"enum", kAnyArray, d6, d2020},
     {"multipleOf", kOldPositive, d4, d4},
     {"multipleOf", kPositive, d6, d2020},
-    {"maximum", kNumber, d4, d2020},
-    {"minimum", kNumber, d4, d2020},
-    {"exclusiveMaximum", kBoolean, d4, d4},
-    {"exclusiveMaximum", kNumber, d6, d2020},
-    {"exclusiveMinimum", kBoolean, d4, d4},
-    {"exclusiveMinimum", kNumber, d6, d2020},
+    {"maximum", kAnyNumber, d4, d2020},
+    {"minimum", kAnyNumber, d4, d2020},
+    {"exclusiveMaximum", kAnyBoolean, d4, d4},
+    {"exclusiveMaximum", kAnyNumber, d6, d2020},
+    {"exclusiveMinimum", kAnyBoolean, d4, d4},
+    {"exclusiveMinimum", kAnyNumber, d6, d2020},
     {"maxLength", kCount, d4, d2020},
     {"minLength", kCount, d4, d2020},
     {"pattern", kRegex, d4, d2020},
-    {"format", kString, d4, d2020},
-    {"contentEncoding", kString, d7, d2020},
-    {"contentMediaType", kString, d7, d2020},
+    {"format", kAnyString, d4, d2020},
+    {"contentEncoding", kAnyString, d7, d2020},
+    {"contentMediaType", kAnyString, d7, d2020},
     {"contentSchema", kSchema, d2019, d2020},
     {"items", kSchemaOrSchemas, d4, d2019},
     {"items", kSchema, d2020, d2020},
@@ -118,7 +118,7 @@ constexpr Keyword kKeywords[] = {
     {"minItems", kCount, d4, d2020},
     {"maxContains", kCount, d2019, d2020},
     {"minContains", kCount, d2019, d2020},
-    {"uniqueItems", kBoolean, d4, d2020},
+    {"uniqueItems", kAnyBoolean, d4, d2020},
     {"maxProperties", kCount, d4, d2020},
     {"minProperties", kCount, d4, d2020},
     {"required", kSomeStrings, d4, d4},

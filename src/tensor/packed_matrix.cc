@@ -169,7 +169,7 @@ void pack_floats(std::size_t rows, std::size_t cols, Bytes source, std::uint8_t*
   }
 }
 
-float load_f16(Bytes bytes) {
+float half_at(Bytes bytes) {
   std::uint16_t half;
   std::memcpy(&half, bytes, sizeof(half));
   return f16_to_f32(half);
@@ -206,9 +206,9 @@ RowBlock read_row_block(ElementType type, const std::byte* group, std::size_t su
   for (std::size_t k = 0; k < kSubBlockCols; ++k) {
     out.values[k] = static_cast<int>(quads[k / 4] >> k % 4 * 8 & 0xff) - layout.offset;
   }
-  const float scale = load_f16(block + 2 * row);
+  const float scale = half_at(block + 2 * row);
   out.scale[0] = out.scale[1] = scale;
-  out.minimum = layout.has_minimum ? load_f16(block + kMinimumOffset + 2 * row) : 0.0f;
+  out.minimum = layout.has_minimum ? half_at(block + kMinimumOffset + 2 * row) : 0.0f;
   if (type == ElementType::q4_k || type == ElementType::q5_k) {
     const int low = block[kScaleLowOffset + 16 * j + row],
               high = block[kScaleHighOffset + 16 * (j % 4) + row] >> j / 4 * 4;
