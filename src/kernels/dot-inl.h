@@ -84,9 +84,19 @@ RILL_INLINE V dot_four(V sum, V w, V x) {
 
 template <int kBits, int kBegin, int kEnd>
 RILL_INLINE I32x16 dot_groups(const I32x16 (&w)[8], const std::int8_t* x, I32x16 sum) {
-  RILL_UNROLL
-  for (int g = kBegin; g < kEnd; ++g) sum = dot_four(sum, w[g], load_four(x + 4 * g));
-  return sum;
+  if constexpr (kIsPair<I32x16> || kEnd - kBegin < 8) {
+    RILL_UNROLL
+    for (int g = kBegin; g < kEnd; ++g) sum = dot_four(sum, w[g], load_four(x + 4 * g));
+    return sum;
+  } else {  // two chains, as a product waits for the sum before it
+    I32x16 other = set(0);
+    RILL_UNROLL
+    for (int g = kBegin; g < kEnd; g += 2) {
+      sum = dot_four(sum, w[g], load_four(x + 4 * g));
+      other = dot_four(other, w[g + 1], load_four(x + 4 * g + 4));
+    }
+    return add(sum, other);
+  }
 }
 
 #elif RILL_TARGET != RILL_NEON

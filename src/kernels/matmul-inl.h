@@ -183,6 +183,10 @@ RILL_INLINE void store_tokens(const F32x16* acc, const Output& out) {
   }
 }
 
+// Bytes. With one token the processor sees the stream of weights by itself, but not from one page of memory into the next: a
+// line of each sub-block shows it.
+inline constexpr std::size_t kStreamAhead = 3072;
+
 template <ElementType kType, class Block, int kTokens>
 void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byte* ahead, const std::byte* x,
                    std::size_t x_bytes, const Output& out) {
@@ -199,6 +203,8 @@ void multiply_tile(const PackedMatrix& w, const std::byte* group, const std::byt
       load_values<kType>(lines, weights.values);
       if constexpr (kTokens > 1) {
         for (std::size_t i = 0; i < kLayout.sub_block_bytes(); i += kLineBytes) prefetch(lines + (ahead - group) + i);
+      } else {
+        prefetch_far(lines + kStreamAhead);
       }
       add_blocks<kType, Block, kTokens>(weights, x, x_bytes, acc);
     }
