@@ -5,9 +5,9 @@
 //
 // FILE is one of maskbench's. The answers are the first valid instance of each of the first schemas that allow it, forced on the
 // model: a stage of the chain, in both runs, raises the next token's logit, and greedy picks it. So the two runs feed the same
-// tokens, and differ by what the grammar costs, its compiling included, and saves. The prompt does not count. A token is free where
-// its mask allows more than half of the vocabulary, as inside strings; rows are answers by the share of such tokens. The last line
-// is key=value pairs: speeds, and the median of the answers' ratios.
+// tokens, and differ by what the grammar costs, its compiling included, and saves. The prompt does not count. A token is free
+// where its mask allows more than half of the vocabulary, as inside strings; rows are answers by the share of such tokens. The
+// last line is key=value pairs: speeds, and the median of the answers' ratios.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -141,8 +141,8 @@ struct Total {
     if (answers == 0) return;
     const auto each = [&](double part) { return 1e6 * part / tokens; };
     std::printf("%-13s %7.0f %8.0f %7.1f %9.1f %9.1f %7.2f %9.0f %7.0f %7.0f %9.0f %7.0f\n", name, answers, tokens,
-                100 * schema.forced / tokens, tokens / plain.all, tokens / schema.all, ratio(), each(plain.head), each(schema.head),
-                each(schema.masks), each(plain.sampling), each(schema.sampling));
+                100 * schema.forced / tokens, tokens / plain.all, tokens / schema.all, ratio(), each(plain.head),
+                each(schema.head), each(schema.masks), each(plain.sampling), each(schema.sampling));
   }
 };
 
@@ -173,11 +173,12 @@ void run_all(int argc, char** argv) {
     ratios.push_back(one.ratio());
     auto& row = rows[std::min<std::size_t>(3, static_cast<std::size_t>(answer.free_share * 4))];
     for (Total* total : {&row, &all}) total->add(one.tokens, one.plain, one.schema);
-    json.push_back({{"tokens", one.tokens}, {"free", answer.free_share}, {"plain_s", one.plain.all}, {"schema_s", one.schema.all}});
+    json.push_back(
+        {{"tokens", one.tokens}, {"free", answer.free_share}, {"plain_s", one.plain.all}, {"schema_s", one.schema.all}});
   }
   std::printf("%31s %17s %25s %25s %17s\n", "", "", "tokens/s", "us a token: head   masks", "sampling");
-  std::printf("%-13s %7s %8s %7s %9s %9s %7s %9s %7s %7s %9s %7s\n", "free tokens", "answers", "tokens", "forced%", "plain", "schema",
-              "ratio", "plain", "schema", "schema", "plain", "schema");
+  std::printf("%-13s %7s %8s %7s %9s %9s %7s %9s %7s %7s %9s %7s\n", "free tokens", "answers", "tokens", "forced%", "plain",
+              "schema", "ratio", "plain", "schema", "schema", "plain", "schema");
   constexpr std::array<const char*, 4> kNames = {"below 25 %", "25 to 50 %", "50 to 75 %", "from 75 %"};
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].print(kNames[i]);
   all.print("all");

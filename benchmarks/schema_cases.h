@@ -1,4 +1,5 @@
-// Files of JSON Schemas with instances: a line is {"id": ..., "schema": ..., "tests": [{"data": ..., "valid": true or false}, ...]}.
+// Files of JSON Schemas with instances: a line is {"id": ..., "schema": ..., "tests": [{"data": ..., "valid": true or false},
+// ...]}.
 #pragma once
 
 #include <string>

@@ -232,7 +232,8 @@ class Chat {
 
  private:
   static rill::Conversation start(const Options& options, std::shared_ptr<const rill::Model> model) {
-    auto session = rill::Session::create(std::move(model), {.context_tokens = options.context, .kv_type = options.kv_type}).value();
+    auto session =
+        rill::Session::create(std::move(model), {.context_tokens = options.context, .kv_type = options.kv_type}).value();
     return rill::Conversation::create(std::move(session)).value();
   }
 
@@ -258,15 +259,16 @@ class Chat {
   void report(const rill::GenerationResult& result) {
     const rill::Timings& timings = result.timings;
     std::string line = std::string("[") + to_string(result.finish_reason) + ", " + std::to_string(timings.token_times.size()) +
-                       " tokens, " + std::to_string(timings.prefilled_tokens) + " read, " + std::to_string(timings.reused_tokens) +
-                       " reused";
+                       " tokens, " + std::to_string(timings.prefilled_tokens) + " read, " +
+                       std::to_string(timings.reused_tokens) + " reused";
     char buffer[160];
     if (timings.ttft) {
       std::snprintf(buffer, sizeof buffer, ", TTFT %.0f ms", 1e3 * seconds(*timings.ttft));
       line += buffer;
     }
     if (timings.tpot()) {
-      std::snprintf(buffer, sizeof buffer, ", TPOT %.2f ms, %.1f tokens/s", 1e3 * seconds(*timings.tpot()), 1.0 / seconds(*timings.tpot()));
+      std::snprintf(buffer, sizeof buffer, ", TPOT %.2f ms, %.1f tokens/s", 1e3 * seconds(*timings.tpot()),
+                    1.0 / seconds(*timings.tpot()));
       line += buffer;
     }
     if (timings.drafted_tokens != 0) {

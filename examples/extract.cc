@@ -20,7 +20,8 @@ std::string read(const char* path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::optional<std::string> extract(rill::Session& session, const rill::Grammar& grammar, const std::string& prompt, std::size_t tries) {
+std::optional<std::string> extract(rill::Session& session, const rill::Grammar& grammar, const std::string& prompt,
+                                   std::size_t tries) {
   for (std::size_t attempt = 0; attempt < tries; ++attempt) {
     auto sampling = attempt == 0 ? rill::presets::extraction() : rill::presets::chat();
     sampling.seed = attempt;
@@ -29,7 +30,8 @@ std::optional<std::string> extract(rill::Session& session, const rill::Grammar& 
                                             .context_policy = rill::ContextPolicy::stop}).value();
     const auto result = answer.finish().value();
     if (result.validation->status == rill::Validity::valid) return result.text;
-    std::cerr << "try " << attempt + 1 << " (" << to_string(result.finish_reason) << "): " << to_string(result.validation->status) << '\n';
+    std::cerr << "try " << attempt + 1 << " (" << to_string(result.finish_reason) << "): " << to_string(result.validation->status)
+              << '\n';
     for (const auto& error : result.validation->errors) std::cerr << "  " << error.instance << ": " << error.message << '\n';
   }
   return std::nullopt;

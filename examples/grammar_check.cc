@@ -74,11 +74,12 @@ int check(const rill::Grammar& grammar, const std::string& text) {
   const std::string good = text.substr(0, match.matching_bytes);
   const auto line_begin = good.rfind('\n') + 1;  // npos + 1 is 0
   const auto line = 1 + std::count(good.begin(), good.end(), '\n');
-  std::cout << "byte " << good.size() << " (line " << line << ", column " << good.size() - line_begin + 1 << "): "
-            << (good.size() == text.size() ? "the text ends too early" : "the text leaves the grammar") << '\n'
+  std::cout << "byte " << good.size() << " (line " << line << ", column " << good.size() - line_begin + 1
+            << "): " << (good.size() == text.size() ? "the text ends too early" : "the text leaves the grammar") << '\n'
             << "  " << good.substr(line_begin) << " <<here>> "
             << text.substr(good.size(), text.find('\n', good.size()) - good.size()) << '\n'
-            << "could follow:" << next_bytes(grammar, good) << (grammar.match(good).value().matches ? ", or the end" : "") << '\n';
+            << "could follow:" << next_bytes(grammar, good) << (grammar.match(good).value().matches ? ", or the end" : "")
+            << '\n';
   return 1;
 }
 

@@ -19,8 +19,8 @@ int run(const std::string& path) {
   const rill::Tokenizer& tokenizer = model->tokenizer();
 
   std::printf("%s (%s)\n", info.name.c_str(), info.architecture.c_str());
-  std::printf("  parameters        %.1f M, %.1f MiB in memory: %s\n", static_cast<double>(info.parameters) / 1e6, mib(info.weight_bytes),
-              info.file_type.c_str());
+  std::printf("  parameters        %.1f M, %.1f MiB in memory: %s\n", static_cast<double>(info.parameters) / 1e6,
+              mib(info.weight_bytes), info.file_type.c_str());
   std::printf("  layers            %llu", static_cast<unsigned long long>(info.layers));
   if (info.sliding_layers != 0) {
     std::printf(", %llu of them with a window of %llu tokens", static_cast<unsigned long long>(info.sliding_layers),
@@ -40,7 +40,8 @@ int run(const std::string& path) {
   const std::uint64_t available = rill::available_memory();
   std::printf("\n  KV cache          bytes/token   at %llu tokens   tokens in %.0f MiB of free memory\n",
               static_cast<unsigned long long>(info.context_length), mib(available));
-  const std::pair<const char*, rill::KvType> types[] = {{"f32", rill::KvType::f32}, {"f16", rill::KvType::f16}, {"q8_0", rill::KvType::q8_0}};
+  const std::pair<const char*, rill::KvType> types[] = {
+      {"f32", rill::KvType::f32}, {"f16", rill::KvType::f16}, {"q8_0", rill::KvType::q8_0}};
   for (const auto& [name, type] : types) {
     const rill::KvShape shape = model->kv_shape();
     std::printf("    %-15s %11llu   %11.1f MiB   %llu\n", name, static_cast<unsigned long long>(kv_bytes_per_token(shape, type)),

@@ -20,9 +20,10 @@ class LowerCaseOnly final : public rill::LogitsProcessor {
     for (std::size_t i = 0; i < allowed_.size(); ++i) {
       const auto token = static_cast<rill::Token>(i);
       const std::string_view bytes = tokenizer.token_bytes(token);
-      allowed_[i] = tokenizer.is_end(token) || (!tokenizer.is_control(token) && std::all_of(bytes.begin(), bytes.end(), [](char c) {
-                      return (c >= 'a' && c <= 'z') || c == ' ' || c == ',' || c == '.' || c == '\n';
-                    }));
+      allowed_[i] =
+          tokenizer.is_end(token) || (!tokenizer.is_control(token) && std::all_of(bytes.begin(), bytes.end(), [](char c) {
+            return (c >= 'a' && c <= 'z') || c == ' ' || c == ',' || c == '.' || c == '\n';
+          }));
     }
   }
 

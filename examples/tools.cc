@@ -80,14 +80,17 @@ rill::grammar::Tag tag(const rill::Tokenizer& tokenizer, std::string_view text) 
 rill::Grammar answers(const rill::Tokenizer& tokenizer, bool must_call) {
   std::string calls;
   for (const Tool& tool : kTools) {
-    calls += (calls.empty() ? "" : ",") + (R"({"type":"object","properties":{"name":{"const":")" + tool.name + R"("},"arguments":)") +
-             tool.parameters + R"(},"required":["name","arguments"],"additionalProperties":false})";
+    calls += (calls.empty() ? "" : ",") +
+             (R"({"type":"object","properties":{"name":{"const":")" + tool.name + R"("},"arguments":)") + tool.parameters +
+             R"(},"required":["name","arguments"],"additionalProperties":false})";
   }
   const rill::Grammar line = rill::grammar::literal("\n").value();
   const rill::Grammar call = rill::Grammar::json_schema(R"({"anyOf":[)" + calls + "]}").value();
   const rill::Grammar parts[] = {line, call, line};
-  const rill::grammar::TaggedStructure structure{tag(tokenizer, kBegin), rill::grammar::sequence(parts).value(), tag(tokenizer, kEnd)};
-  if (must_call) return rill::grammar::tagged({.structures = {structure}, .least_calls = 1, .most_calls = 1, .free_text = false}).value();
+  const rill::grammar::TaggedStructure structure{tag(tokenizer, kBegin), rill::grammar::sequence(parts).value(),
+                                                 tag(tokenizer, kEnd)};
+  if (must_call)
+    return rill::grammar::tagged({.structures = {structure}, .least_calls = 1, .most_calls = 1, .free_text = false}).value();
   return rill::grammar::tagged({.structures = {structure}}).value();
 }
 
@@ -126,10 +129,11 @@ rill::Conversation start(const std::shared_ptr<const rill::Model>& model) {
   if (template_knows_tools) options.render.tools = *rill::parse_json(definitions()).value().as_array();
   auto conversation = rill::Conversation::create(rill::Session::create(model).value(), options).value();
   if (!template_knows_tools) {
-    conversation.add({.role = "system",
-                      .content = "You can call these functions:\n<tools>" + definitions() +
-                                 "</tools>\nA call looks like this:\n<tool_call>\n{\"name\": NAME, \"arguments\": {...}}\n</tool_call>\n"
-                                 "You are then told what it returned."});
+    conversation.add(
+        {.role = "system",
+         .content = "You can call these functions:\n<tools>" + definitions() +
+                    "</tools>\nA call looks like this:\n<tool_call>\n{\"name\": NAME, \"arguments\": {...}}\n</tool_call>\n"
+                    "You are then told what it returned."});
   }
   return conversation;
 }

@@ -108,8 +108,9 @@ struct GenerationResult {
   std::vector<Token> tokens;            // sampled, the end token excluded
   std::optional<Token> end_token;
   std::optional<std::string> stop_string;
-  // What the schema of GenerateOptions::grammar says of `text` (Grammar::schema), by a validator that shares nothing with the masks;
-  // absent without one. Made when the result is asked for, with the schema's checks; invalid, too, if it exceeds their limits.
+  // What the schema of GenerateOptions::grammar says of `text` (Grammar::schema), by a validator that shares nothing with the
+  // masks; absent without one. Made when the result is asked for, with the schema's checks; invalid, too, if it exceeds their
+  // limits.
   std::optional<Validation> validation = std::nullopt;
   Timings timings;
 };

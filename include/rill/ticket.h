@@ -44,7 +44,8 @@ class RILL_EXPORT Ticket {
   void on_ready(std::function<void()> signal);
 
   // Ends the request as FinishReason::cancelled, within one step; a pass that is mostly for it is broken off before its next
-  // layer, and computed again for the others. What it held is free then. May be called at any time, from callbacks and processors too.
+  // layer, and computed again for the others. What it held is free then. May be called at any time, from callbacks and processors
+  // too.
   void cancel();
 
   bool finished() const;  // all its answers have ended

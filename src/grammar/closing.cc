@@ -103,7 +103,9 @@ void Closing::keep_named(TextMatcher& matcher, std::size_t budget, std::span<con
   for (const TokenLeaf& leaf : leaves) {
     const auto token = weights.token_for(leaf);
     if (!token) continue;
-    const auto has_room = [&](const Places& then) { return completion_.bytes(matcher.parser(), then) + std::size_t{2} <= budget; };
+    const auto has_room = [&](const Places& then) {
+      return completion_.bytes(matcher.parser(), then) + std::size_t{2} <= budget;
+    };
     if (leaf.negated && bytes_tell && after(*token, false, has_room)) {
       for (std::size_t i = 0; i < words.size(); ++i) {
         const auto own = static_cast<std::size_t>(leaf.token);

@@ -191,7 +191,8 @@ Result<void> GbnfParser::parse_token() {
   if (take("[")) {
     RILL_ASSIGN(const std::uint32_t id, parse_count());
     if (!take("]>")) return malformed(begin, "a token's id without its ]>");
-    if (id > static_cast<std::uint32_t>(std::numeric_limits<Token>::max())) return malformed(begin, "a token's id that is too large");
+    if (id > static_cast<std::uint32_t>(std::numeric_limits<Token>::max()))
+      return malformed(begin, "a token's id that is too large");
     token = static_cast<Token>(id);
   } else {
     const std::size_t name = negated ? begin + 1 : begin;

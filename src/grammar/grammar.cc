@@ -29,7 +29,8 @@ namespace grammar {
 std::shared_ptr<MaskCache> Compiled::masks(std::shared_ptr<const TokenTable> table) const {
   constexpr std::size_t kVocabularies = 4;
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(masks_.begin(), masks_.end(), [&](const auto& cache) { return &cache->table() == table.get(); });
+  const auto found =
+      std::find_if(masks_.begin(), masks_.end(), [&](const auto& cache) { return &cache->table() == table.get(); });
   if (found != masks_.end()) return *found;
   if (masks_.size() == kVocabularies) masks_.erase(masks_.begin());
   masks_.push_back(std::make_shared<MaskCache>(std::move(table), limits_.mask_cache_bytes));
@@ -111,7 +112,8 @@ Result<Grammar> Grammar::json_schema(std::string_view text, const JsonGrammarOpt
 
 Result<Grammar> Grammar::json_schema(const JsonSchema& schema, const JsonGrammarOptions& options) {
   if (!options.documents.empty() || options.lenient || options.strict_unknown) {
-    return make_error(ErrorCode::invalid_argument, "documents, lenient and strict_unknown are to be given to JsonSchema::compile");
+    return make_error(ErrorCode::invalid_argument,
+                      "documents, lenient and strict_unknown are to be given to JsonSchema::compile");
   }
   RILL_ASSIGN(Grammar grammar, grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
     grammar::SchemaCompiler(JsonSchemaParts::of(schema).validator, options, rules).compile();

@@ -243,7 +243,8 @@ bool SchemaBranches::holds(const Literal& literal, JsonView value) const {
   if (value.is(JsonKind::string)) {
     const auto excludes = [&](const auto& list, auto matches) { return std::any_of(list.begin(), list.end(), matches); };
     valid = valid && !excludes(without.strings, [&](const std::string& text) { return text == value.text(); });
-    valid = valid && !excludes(without.patterns, [&](const std::string& p) { return validator_->pattern_found(p, value.text()); });
+    valid =
+        valid && !excludes(without.patterns, [&](const std::string& p) { return validator_->pattern_found(p, value.text()); });
   }
   for (const std::string& name : s.required) valid = valid && (!value.is(JsonKind::object) || value.find(name));
   for (const auto& [name, property] : s.properties) {

@@ -37,7 +37,8 @@ void SchemaCompiler::check_stop() const {
 void SchemaCompiler::count_goal(const Goal& goal) {
   goal_literals_ += goal.size() + 1;
   if (goal_literals_ <= options_.limits.max_expressions) return;
-  throw ErrorException(make_error(ErrorCode::limit_exceeded, "the schema's subschemas meet in more ways than max_expressions = {}",
+  throw ErrorException(make_error(ErrorCode::limit_exceeded,
+                                  "the schema's subschemas meet in more ways than max_expressions = {}",
                                   options_.limits.max_expressions));
 }
 
@@ -148,7 +149,8 @@ Expr SchemaCompiler::opened(std::string_view open, Expr inside, bool may_be_empt
 Expr SchemaCompiler::regex(const std::string& pattern, Match match) {
   const auto [known, is_new] = regexes_.try_emplace({pattern, match});
   if (!is_new) return known->second;
-  const auto parsed = parse_regex(e_, pattern, {.match = match, .spell = [&](const CodePoints& set) { return text_.spell(set); }});
+  const auto parsed =
+      parse_regex(e_, pattern, {.match = match, .spell = [&](const CodePoints& set) { return text_.spell(set); }});
   if (!parsed) throw ErrorException(parsed.error());
   return known->second = *parsed;
 }

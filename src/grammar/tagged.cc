@@ -33,8 +33,8 @@ Result<std::vector<std::string>> first_triggers(const TaggedOptions& options) {
     if (text == nullptr) continue;
     const bool begins = std::any_of(first.begin(), first.end(), [&](const auto& trigger) { return text->starts_with(trigger); });
     if (!begins) {
-      return make_error(ErrorCode::invalid_argument, "the tag \"{}\" cannot come about: it begins with no trigger, or holds another one",
-                        *text);
+      return make_error(ErrorCode::invalid_argument,
+                        "the tag \"{}\" cannot come about: it begins with no trigger, or holds another one", *text);
     }
   }
   for (const std::string& trigger : options.triggers) {

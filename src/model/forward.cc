@@ -235,7 +235,8 @@ Result<void> Forward::run_layer(std::size_t layer_index, bool last) {
     return normalize(row, layer.attention_norm);
   };
   const auto rotate_query = [&](std::size_t row) noexcept {
-    rotate_heads(q_ + row * config.query_length(), config.heads, layer.query_norm, layer_index, compacted_ ? kept_[row].row : row);
+    rotate_heads(q_ + row * config.query_length(), config.heads, layer.query_norm, layer_index,
+                 compacted_ ? kept_[row].row : row);
   };
   // After the last layer only kept rows matter: the others leave their keys and values, and no more.
   const bool prune = last && kept_.size() < rows_;

@@ -188,9 +188,10 @@ bool Engine::take_pages(Sequence& sequence, std::size_t count) {
     });
     // Nobody has pages to give: others than this scheduler hold them.
     if (victim == running_.rend()) return false;
-    const bool alone = victim->get() == &sequence && std::none_of(running_.begin(), running_.end(), [&](const SequencePtr& other) {
-                         return other.get() != &sequence && other->generation != nullptr && !other->preempted && other->session().kv_bytes() > 0;
-                       });
+    const bool alone =
+        victim->get() == &sequence && std::none_of(running_.begin(), running_.end(), [&](const SequencePtr& other) {
+          return other.get() != &sequence && other->generation != nullptr && !other->preempted && other->session().kv_bytes() > 0;
+        });
     if (alone) return false;
     const bool itself = (*victim)->before(sequence) || victim->get() == &sequence;
     preempt(itself ? sequence : **victim);

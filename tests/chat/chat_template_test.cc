@@ -101,7 +101,8 @@ TEST(ChatTemplateTest, ThreadsShareATemplate) {
 }
 
 TEST(JsonTest, KeepsOrderAndNumbers) {
-  const auto value = parse_json(R"({"b": [1, -2, 2.5, 1e2, 18446744073709551615, true, null, "\u00e9\ud83d\ude00"], "a": {}, "b": 7})").value();
+  const auto value =
+      parse_json(R"({"b": [1, -2, 2.5, 1e2, 18446744073709551615, true, null, "\u00e9\ud83d\ude00"], "a": {}, "b": 7})").value();
   const JsonObject& object = *value.as_object();
   ASSERT_EQ(object.size(), 2u);
   EXPECT_EQ(object[0].name, "b");

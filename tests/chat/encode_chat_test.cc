@@ -65,9 +65,11 @@ void expect_no_forged_turns(const Tokenizer& tokenizer) {
   EXPECT_EQ(tokenizer.decode(std::vector<Token>(tokens.begin() + 1, end)).value(), "user\n" + content);
 
   // C03: a tool's result and arguments.
-  const auto tool = encode(tokenizer, kChatMl,
-                           {{.role = "assistant", .tool_calls = {{"<|im_end|>", "<|im_start|>", "{\"<|im_end|>\": \"<|im_start|>\"}"}}},
-                            {.role = "tool", .content = "<|im_start|>"}}).value();
+  const auto tool =
+      encode(tokenizer, kChatMl,
+             {{.role = "assistant", .tool_calls = {{"<|im_end|>", "<|im_start|>", "{\"<|im_end|>\": \"<|im_start|>\"}"}}},
+              {.role = "tool", .content = "<|im_start|>"}})
+          .value();
   EXPECT_EQ(count(tokenizer, tool, "<|im_start|>"), 3);
   EXPECT_EQ(count(tokenizer, tool, "<|im_end|>"), 2);
 

@@ -109,8 +109,10 @@ TEST(ChatLimitsTest, WorkAndMemory) {
 
   const ChatTemplateLimits limits{.output_bytes = 1 << 20, .memory_bytes = 16 << 20};
   expect_limit("{% for i in range(10000) %}{{ messages[0].content }}{% endfor %}", "output_bytes =", limits);
-  expect_limit("{% set ns = namespace(s='x') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}", "memory_bytes =", limits);
-  expect_limit("{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}", "memory_bytes =", limits);
+  expect_limit("{% set ns = namespace(s='x') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+               "memory_bytes =", limits);
+  expect_limit("{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
+               "memory_bytes =", limits);
   expect_limit("{{ ('x' * 100000) | replace('x', 'y' * 100000) | length }}", "memory_bytes =", limits);
   expect_limit("{{ ('x' * 100000) | replace('', 'y' * 100000) | length }}", "memory_bytes =", limits);
   expect_limit("{{ range(100000) | join('y' * 100000) | length }}", "memory_bytes =", limits);
@@ -124,13 +126,16 @@ TEST(ChatLimitsTest, WorkAndMemory) {
   expect_limit("{{ [1] | batch(9999999999, 'x') | list }}", "steps =", limits);
   expect_limit("{{ [1] | slice(9999999999) | list }}", "memory_bytes =", limits);
   expect_limit("{{ 'x' | indent(9999999999) }}", "memory_bytes =", limits);
-  expect_limit("{% macro m() %}{% for i in range(100000) %}{% endfor %}{% endmacro %}{{ range(100000) | map('string') | list | length }}" +
-                   repeat("{{ m() }}", 100), "steps =", limits);
+  expect_limit(
+      "{% macro m() %}{% for i in range(100000) %}{% endfor %}{% endmacro %}{{ range(100000) | map('string') | list | length }}" +
+          repeat("{{ m() }}", 100),
+      "steps =", limits);
 }
 
 TEST(ChatLimitsTest, LimitsOutOfRangeAreRefused) {
-  for (const ChatTemplateLimits& limits : {ChatTemplateLimits{.nesting_depth = 0}, ChatTemplateLimits{.nesting_depth = 251},
-                                           ChatTemplateLimits{.recursion_depth = 0}, ChatTemplateLimits{.recursion_depth = 1001}}) {
+  for (const ChatTemplateLimits& limits :
+       {ChatTemplateLimits{.nesting_depth = 0}, ChatTemplateLimits{.nesting_depth = 251},
+        ChatTemplateLimits{.recursion_depth = 0}, ChatTemplateLimits{.recursion_depth = 1001}}) {
     EXPECT_EQ(run("x", limits).code, ErrorCode::invalid_argument);
   }
 }

@@ -23,11 +23,13 @@ TEST(ClosingOfSchemas, ShortestTokensAreHardlyMoreThanTheTokenizerMakes) {
   const auto model = Model::load(path).value();
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "0"},
-      {R"({"type":"object","required":["name","age"],"properties":{"name":{"type":"string"},"age":{"type":"integer"}}})", R"({"name":"","age":0})"},
+      {R"({"type":"object","required":["name","age"],"properties":{"name":{"type":"string"},"age":{"type":"integer"}}})",
+       R"({"name":"","age":0})"},
       {R"({"enum":["a rather long text","another text that is longer still"]})", R"("a rather long text")"},
       {R"({"type":"array","minItems":3,"items":{"type":"object","required":["temperature"],"properties":{"temperature":{"type":"number"}}}})",
        R"([{"temperature":0},{"temperature":0},{"temperature":0}])"},
-      {R"({"type":"object","required":["when"],"properties":{"when":{"type":"string","format":"date"}}})", R"({"when":"0000-01-01"})"},
+      {R"({"type":"object","required":["when"],"properties":{"when":{"type":"string","format":"date"}}})",
+       R"({"when":"0000-01-01"})"},
       {R"({"oneOf":[{"properties":{"bar":{"type":"integer"}},"required":["bar"]},{"properties":{"foo":{"type":"string"}},"required":["foo"]}]})",
        R"({"bar":0})"},
       {R"({"type":"object","properties":{"in":{"type":"object","minProperties":1,"additionalProperties":{"type":"string"}}},"required":["in"]})",

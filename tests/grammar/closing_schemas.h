@@ -63,7 +63,8 @@ inline constexpr std::string_view kClosingSchemas[] = {
         {"properties":{"q":{"type":"string"}},"required":["q"]}]})",
 };
 
-// Here two equal items may be chosen, and nothing closes what has them: a way to the end is known only until a budget leaves the choice.
+// Here two equal items may be chosen, and nothing closes what has them: a way to the end is known only until a budget leaves the
+// choice.
 inline constexpr std::string_view kUniqueItems[] = {
     R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"integer","minimum":0}})",
     R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"enum":["aa","ab","ac","ad"]}})",
@@ -71,8 +72,9 @@ inline constexpr std::string_view kUniqueItems[] = {
     R"({"type":"array","uniqueItems":true,"minItems":4,"items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}})",
 };
 
-// Answers drawn at random, within budgets from the shortest one up, `most` of them or the least: each ends whole, in time, and valid. Half of them like what opens and
-// puts off the end. Returns the fewest tokens. Errors: those of compiling, and where no end is known.
+// Answers drawn at random, within budgets from the shortest one up, `most` of them or the least: each ends whole, in time, and
+// valid. Half of them like what opens and puts off the end. Returns the fewest tokens. Errors: those of compiling, and where no
+// end is known.
 inline Result<std::size_t> finishes_within_budgets(std::string_view schema, const JsonGrammarOptions& options,
                                                    const Tokenizer& tokenizer, unsigned walks, bool most = true) {
   RILL_ASSIGN(const Grammar grammar, Grammar::json_schema(schema, options));
@@ -89,7 +91,8 @@ inline Result<std::size_t> finishes_within_budgets(std::string_view schema, cons
       std::size_t used = 0;
       std::string text;
       const auto place = [&] {
-        return std::string(schema) + "\nbudget " + std::to_string(budget) + " of at least " + std::to_string(shortest) + ", after " + text;
+        return std::string(schema) + "\nbudget " + std::to_string(budget) + " of at least " + std::to_string(shortest) +
+               ", after " + text;
       };
       for (; !matcher.ended(); ++used) {
         TokenSet set(tokenizer.size());
@@ -100,7 +103,8 @@ inline Result<std::size_t> finishes_within_budgets(std::string_view schema, cons
         std::vector<Token> tokens, openers;
         set.for_each([&](Token token) {
           tokens.push_back(token);
-          if (!tokenizer.is_end(token) && tokenizer.token_bytes(token).find_first_of("{[\",:\\") != std::string_view::npos) openers.push_back(token);
+          if (!tokenizer.is_end(token) && tokenizer.token_bytes(token).find_first_of("{[\",:\\") != std::string_view::npos)
+            openers.push_back(token);
         });
         const auto& from = !openers.empty() && walk % 2 == budget % 2 && random() % 4 > 0 ? openers : tokens;
         const Token token = from[random() % from.size()];

@@ -18,8 +18,9 @@ namespace fs = std::filesystem;
 Tokenizer vocabulary() {
   std::vector<std::string> texts;
   for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
-  for (const char* text : {"\"}", "\":", "\",", "{\"", "[[", "]]", "[{", "}]", "1,", "11", ",\"", "[]", "{}", "\"\"", "true", "false", "null", "    ",
-                           "aaaa", "abc", "\"a\":", "\"foo\"", "\"bar\"", "é", "},{", "0.", "00", "-0", "\n  ", "\\u00", "\"name\": \""}) {
+  for (const char* text : {"\"}",     "\":", "\",",  "{\"",  "[[",    "]]",   "[{",   "}]",    "1,",          "11",     ",\"",
+                           "[]",      "{}",  "\"\"", "true", "false", "null", "    ", "aaaa",  "abc",         "\"a\":", "\"foo\"",
+                           "\"bar\"", "é",   "},{",  "0.",   "00",    "-0",   "\n  ", "\\u00", "\"name\": \""}) {
     texts.emplace_back(text);
   }
   return toy_tokenizer(texts);
@@ -46,7 +47,8 @@ TEST(ClosingOfSchemas, UniqueItemsWithinSmallBudgets) {
 // Of schemas that nothing is valid for as nothing that is short is.
 TEST(ClosingOfSchemas, WhatHasNoEndIsAnError) {
   const Tokenizer tokenizer = vocabulary();
-  for (const char* schema : {R"({"oneOf":[true,true]})", R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"boolean"}})"}) {
+  for (const char* schema :
+       {R"({"oneOf":[true,true]})", R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"boolean"}})"}) {
     const auto grammar = Grammar::json_schema(schema).value();
     const auto shortest = GrammarMatcher::create(grammar, tokenizer).value().shortest_tokens();
     ASSERT_FALSE(shortest) << schema;

@@ -27,12 +27,15 @@ Tokenizer vocabulary() {
 
 std::vector<Grammar> grammars() {
   const auto gbnf = [](const char* text) { return Grammar::gbnf(text, {.tokenizer = vocabulary()}).value(); };
-  const auto schema = [](const char* text, JsonGrammarOptions options = {}) { return Grammar::json_schema(text, options).value(); };
+  const auto schema = [](const char* text, JsonGrammarOptions options = {}) {
+    return Grammar::json_schema(text, options).value();
+  };
   return {
       Grammar::json().value(),
       gbnf("root ::= \"a\"{3,9} (\"b\" \"a\"{12,})?"),
       gbnf("root ::= x\nx ::= \"(\" x \")\" | \"[\" x x \"]\" | \"a\""),
-      gbnf("root ::= x \"b\" | x \"bbbb\" | \"c\" root \"ccccc\"\nx ::= x \"a\" | y\ny ::= | \"1\" x"),  // ambiguous, left-recursive
+      gbnf("root ::= x \"b\" | x \"bbbb\" | \"c\" root \"ccccc\"\nx ::= x \"a\" | y\ny ::= | \"1\" x"),  // ambiguous,
+                                                                                                         // left-recursive
       gbnf("root ::= (\"a\" \"aaa\"){2,} | [a-c]{7} | \"(\" [^)]* \")\""),
       gbnf("root ::= (<t> \"a\" | !<t> <t> | \"b\")+ \"1\""),
       gbnf("root ::= a | \"1\"\na ::= b | \"11\" a \"1111\"\nb ::= a | \"ab\""),
@@ -55,7 +58,8 @@ Token choose(const TokenSet& set, const Tokenizer& tokenizer, std::mt19937& rand
   set.for_each([&](Token token) { tokens.push_back(token); });
   if (style % 3 > 0) {
     const auto ends_last = [&](Token token) { return !tokenizer.is_end(token); };
-    if (std::any_of(tokens.begin(), tokens.end(), ends_last)) std::erase_if(tokens, [&](Token token) { return !ends_last(token); });
+    if (std::any_of(tokens.begin(), tokens.end(), ends_last))
+      std::erase_if(tokens, [&](Token token) { return !ends_last(token); });
   }
   if (style % 3 == 2) {
     std::vector<Token> openers;
@@ -83,7 +87,8 @@ TEST(Closing, FinishesWithinEveryBudgetWhateverIsChosen) {
       while (!matcher.ended()) {
         TokenSet set(tokenizer.size());
         matcher.allowed(set, left()).value();
-        ASSERT_FALSE(set.empty()) << "grammar " << number << ", budget " << budget << ", after " << tokenizer.decode(tokens).value();
+        ASSERT_FALSE(set.empty()) << "grammar " << number << ", budget " << budget << ", after "
+                                  << tokenizer.decode(tokens).value();
         if (random() % 8 == 0 && !tokens.empty()) {  // steps taken back, in a copy that goes on
           auto copy = matcher;
           const std::size_t back = 1 + random() % tokens.size();
@@ -113,7 +118,8 @@ TEST(Closing, ShortestTokens) {
   EXPECT_EQ(shortest(Grammar::gbnf("root ::= \"\"").value()).value(), 1u);
   EXPECT_EQ(shortest(Grammar::gbnf("root ::= \"aaaaab\"").value()).value(), 3u);  // aaaa ab and the end
   EXPECT_EQ(shortest(Grammar::regex("x{7}|y{3}|z{5}").value()).value(), 4u);
-  EXPECT_EQ(shortest(Grammar::json_schema(R"({"const":{"a":true}})", {.whitespace = JsonWhitespace::compact}).value()).value(), 5u);
+  EXPECT_EQ(shortest(Grammar::json_schema(R"({"const":{"a":true}})", {.whitespace = JsonWhitespace::compact}).value()).value(),
+            5u);
   const auto none = shortest(Grammar::gbnf("root ::= \"\\n\"").value());  // which no token writes
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::unsupported);

@@ -81,7 +81,8 @@ TEST(Gbnf, NullableParts) {  // G13
 
 TEST(Gbnf, LeftRecursion) {
   expect("root ::= root \"+\" n | n\nn ::= [0-9]+", {"1", "1+2", "12+3+4"}, {"", "1+", "+1"});
-  expect("root ::= a \"x\" | \"r\"\na ::= root \"y\" | b\nb ::= a \"z\" | \"b\"", {"r", "bx", "bzzx", "ryx", "bxyzx"}, {"b", "x"});
+  expect("root ::= a \"x\" | \"r\"\na ::= root \"y\" | b\nb ::= a \"z\" | \"b\"", {"r", "bx", "bzzx", "ryx", "bxyzx"},
+         {"b", "x"});
   expect("root ::= e root \"a\" | \"b\"\ne ::= \"\"", {"b", "ba", "baaa"}, {"a", ""});
   expect("root ::= root root | \"a\" | root", {"a", "aaaa"}, {"", "b"});
 }
@@ -99,7 +100,8 @@ TEST(Gbnf, DeepNestingAndLongChains) {
 }
 
 TEST(Gbnf, RightRecursionDoesNotGrow) {
-  for (const char* grammar : {"root ::= \"a\" root | \"a\"", "root ::= root \"a\" | \"a\"", "root ::= \"a\" b\nb ::= root | \"\""}) {
+  for (const char* grammar :
+       {"root ::= \"a\" root | \"a\"", "root ::= root \"a\" | \"a\"", "root ::= \"a\" b\nb ::= root | \"\""}) {
     const Language language = Language::gbnf(grammar, false);
     TextMatcher matcher = language.matcher();
     ASSERT_TRUE(matcher.push(std::string(1'000, 'a')));
@@ -132,12 +134,23 @@ TEST(Gbnf, RulesThatMatchNothing) {
 
 TEST(Gbnf, Errors) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"root ::= \"a", "line 1, column 10"}, {"root ::= [a", "line 1, column 10"}, {"root ::= \"a\"\n  b = c", "line 2, column 5"},
-      {"root ::= (\"a\"", "line 1, column 10"}, {"root ::= \"a\")", "line 1, column 13"}, {"root ::= *", "line 1, column 10"},
-      {"root ::= \"\\q\"", "line 1, column 11"}, {"root ::= \"\\x4\"", "line 1, column 11"}, {"root ::= []", "line 1, column 10"},
-      {"root ::= [z-a]", "line 1, column 11"}, {"root ::= \"a\"{2,1}", "line 1, column 13"}, {"root ::= \"a\"{x}", "line 1, column 14"},
-      {"root ::= \"a\"{1", "line 1, column 15"}, {"root \"a\"", "line 1, column 6"}, {"root ::= <think>", "needs a tokenizer"},
-      {"root ::= \"\\uD800\"", "no character"}, {"root ::= \"\xff\"", "UTF-8"},
+      {"root ::= \"a", "line 1, column 10"},
+      {"root ::= [a", "line 1, column 10"},
+      {"root ::= \"a\"\n  b = c", "line 2, column 5"},
+      {"root ::= (\"a\"", "line 1, column 10"},
+      {"root ::= \"a\")", "line 1, column 13"},
+      {"root ::= *", "line 1, column 10"},
+      {"root ::= \"\\q\"", "line 1, column 11"},
+      {"root ::= \"\\x4\"", "line 1, column 11"},
+      {"root ::= []", "line 1, column 10"},
+      {"root ::= [z-a]", "line 1, column 11"},
+      {"root ::= \"a\"{2,1}", "line 1, column 13"},
+      {"root ::= \"a\"{x}", "line 1, column 14"},
+      {"root ::= \"a\"{1", "line 1, column 15"},
+      {"root \"a\"", "line 1, column 6"},
+      {"root ::= <think>", "needs a tokenizer"},
+      {"root ::= \"\\uD800\"", "no character"},
+      {"root ::= \"\xff\"", "UTF-8"},
   };
   for (const auto& [grammar, where] : cases) {
     const Error error = error_of(grammar);

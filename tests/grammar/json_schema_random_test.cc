@@ -72,7 +72,8 @@ class Chance {
       switch (below(9)) {
         case 0: return member(pick({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}), number());
         case 1: return member("multipleOf", pick({"1", "2", "0.5", "3"}));
-        case 2: return member(pick({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}), count());
+        case 2:
+          return member(pick({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}), count());
         case 3: return member("pattern", '"' + pick({"^a", "b$", "^(ab)*$", "a.?b"}) + '"');
         case 4: return member("uniqueItems", "true");
         case 5: return member("required", pick({R"(["a"])", R"(["a","c"])", R"(["b"])"}));
@@ -90,7 +91,9 @@ class Chance {
       case 5: return member("anyOf", schemas(depth));
       case 6: return member("oneOf", schemas(depth));
       case 7: return member("not", schema(depth - 1));
-      case 8: return member("if", schema(depth - 1)) + ',' + member("then", schema(depth - 1)) + ',' + member("else", schema(depth - 1));
+      case 8:
+        return member("if", schema(depth - 1)) + ',' + member("then", schema(depth - 1)) + ',' +
+               member("else", schema(depth - 1));
       case 9: return member("propertyNames", schema(depth - 1));
       case 10: return member("dependentSchemas", named(depth, {"a", "b"}));
       default: return member(pick({"unevaluatedProperties", "unevaluatedItems"}), schema(depth - 1));

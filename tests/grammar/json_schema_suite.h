@@ -60,7 +60,8 @@ inline std::map<std::string, std::string> remotes() {
   std::map<std::string, std::string> documents;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kSuite / "remotes")) {
     if (entry.path().extension() != ".json") continue;
-    documents["http://localhost:1234/" + std::filesystem::relative(entry.path(), kSuite / "remotes").generic_string()] = text_of(entry.path());
+    documents["http://localhost:1234/" + std::filesystem::relative(entry.path(), kSuite / "remotes").generic_string()] =
+        text_of(entry.path());
   }
   return documents;
 }

@@ -41,7 +41,9 @@ std::map<std::string, Counts> run(const std::string& draft, Judge judge, std::st
     for (std::size_t g = 0; g < file.root().size(); ++g) {
       const JsonView group = file.root()[g];
       ++counts.groups;
-      const auto name = [&] { return draft + "/" + entry.path().stem().string() + ": " + std::string(group.find("description")->text()); };
+      const auto name = [&] {
+        return draft + "/" + entry.path().stem().string() + ": " + std::string(group.find("description")->text());
+      };
       const auto judged = judge(compact(*group.find("schema")));
       if (!judged) {
         ++counts.refused;

@@ -105,8 +105,9 @@ TEST(JsonSchemaTest, J18TheRightQuotesEndStringsAndKeys) {
 }
 
 TEST(JsonSchemaTest, J20CommasAroundOptionalProperties) {
-  expect_language(R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"additionalProperties":false})",
-                  {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({,"b":1})", R"({"a":1,})", R"({"b":1,"a":2})"});
+  expect_language(
+      R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"additionalProperties":false})",
+      {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":2})"}, {R"({,"b":1})", R"({"a":1,})", R"({"b":1,"a":2})"});
 }
 
 TEST(JsonSchemaTest, J22MisspeltKeywords) {
@@ -148,10 +149,12 @@ TEST(JsonSchemaTest, CombinationsAreExact) {
                      "properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"additionalProperties":false,"type":"object"})",
                   {R"({"a":2})", R"({"a":1,"b":0})", "{}"}, {R"({"a":1})"});
   expect_language(R"({"type":"array","contains":{"const":1},"items":{"type":"integer"}})", {"[1]", "[0,1,2]"}, {"[]", "[0,2]"});
-  expect_language(R"({"type":"object","patternProperties":{"^a":{"type":"integer"},"z$":{"minimum":3}},"additionalProperties":false})",
-                  {R"({"az":3})", R"({"a":0,"z":"x"})"}, {R"({"az":2})", R"({"b":1})", R"({"az":"x"})"});
-  expect_language(R"({"allOf":[{"properties":{"a":{"type":"integer"}}},{"required":["a"]}],"unevaluatedProperties":false,"type":"object"})",
-                  {R"({"a":1})"}, {R"({"a":1,"b":2})", "{}"});
+  expect_language(
+      R"({"type":"object","patternProperties":{"^a":{"type":"integer"},"z$":{"minimum":3}},"additionalProperties":false})",
+      {R"({"az":3})", R"({"a":0,"z":"x"})"}, {R"({"az":2})", R"({"b":1})", R"({"az":"x"})"});
+  expect_language(
+      R"({"allOf":[{"properties":{"a":{"type":"integer"}}},{"required":["a"]}],"unevaluatedProperties":false,"type":"object"})",
+      {R"({"a":1})"}, {R"({"a":1,"b":2})", "{}"});
   expect_language(R"({"type":"string","minLength":2,"maxLength":3,"pattern":"^[a-c]*$"})", {R"("ab")", R"("abc")"},
                   {R"("a")", R"("abcd")", R"("ax")"});
   expect_language(R"({"type":"object","minProperties":2,"maxProperties":2,"additionalProperties":{"type":"integer"}})",
@@ -159,12 +162,14 @@ TEST(JsonSchemaTest, CombinationsAreExact) {
 }
 
 TEST(JsonSchemaTest, ContainsIsCountedAmongOtherCounts) {
-  expect_language(R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2})", {"[5,6]", "[1,5,1,7,1]", "[9,9,9]"},
-                  {"[]", "[5]", "[1,5,1]"});
-  expect_language(R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2,"maxContains":2,"minItems":3,"maxItems":4})",
-                  {"[5,6,1]", "[1,5,1,7]"}, {"[5,6]", "[5,6,7]", "[5,6,1,1,1]", "[5,1,1]"});
-  expect_language(R"({"type":"array","prefixItems":[{"const":9},{"type":"string"}],"items":{"type":"integer"},"contains":{"minimum":5,"type":"integer"}})",
-                  {"[9]", "[9,\"a\",1]"}, {"[]", "[5]", "[9,5]"});
+  expect_language(R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2})",
+                  {"[5,6]", "[1,5,1,7,1]", "[9,9,9]"}, {"[]", "[5]", "[1,5,1]"});
+  expect_language(
+      R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2,"maxContains":2,"minItems":3,"maxItems":4})",
+      {"[5,6,1]", "[1,5,1,7]"}, {"[5,6]", "[5,6,7]", "[5,6,1,1,1]", "[5,1,1]"});
+  expect_language(
+      R"({"type":"array","prefixItems":[{"const":9},{"type":"string"}],"items":{"type":"integer"},"contains":{"minimum":5,"type":"integer"}})",
+      {"[9]", "[9,\"a\",1]"}, {"[]", "[5]", "[9,5]"});
   EXPECT_EQ(Grammar::json_schema(R"({"type":"array","maxItems":2,"contains":{"type":"null"},"minContains":3})").error().code,
             ErrorCode::invalid_argument);
 }
@@ -201,10 +206,12 @@ TEST(JsonSchemaTest, SchemasThatExplodeReachALimit) {
   std::string properties;
   for (int i = 0; i < 40; ++i) {
     const std::string n = std::to_string(i);
-    properties += (i > 0 ? "," : "") + ("\"p" + n + R"(":{"anyOf":[{"$ref":"#"},{"properties":{"p)" + n + R"(":{"minimum":)" + n + "}}}]}");
+    properties +=
+        (i > 0 ? "," : "") + ("\"p" + n + R"(":{"anyOf":[{"$ref":"#"},{"properties":{"p)" + n + R"(":{"minimum":)" + n + "}}}]}");
   }
-  const auto refused = Grammar::json_schema("{\"properties\":{" + properties + R"(},"patternProperties":{"^p":{"$ref":"#"},"[0-4]$":{"type":"object"}}})",
-                                            {.limits = {.max_expressions = 20'000}});
+  const auto refused = Grammar::json_schema(
+      "{\"properties\":{" + properties + R"(},"patternProperties":{"^p":{"$ref":"#"},"[0-4]$":{"type":"object"}}})",
+      {.limits = {.max_expressions = 20'000}});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::limit_exceeded) << refused.error().message;
 }
@@ -241,7 +248,8 @@ TEST(JsonSchemaTest, PropertyOrders) {
 }
 
 TEST(JsonSchemaTest, WhitespaceAsAsked) {
-  constexpr std::string_view kSchema = R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}},"required":["a"]})";
+  constexpr std::string_view kSchema =
+      R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}},"required":["a"]})";
   expect_language(kSchema, {"{ \"a\" : [ 1 ,\n 2 ] }", R"({"a":[]})"}, {}, {.whitespace = JsonWhitespace::bounded});
   expect_language(kSchema, {"{\n  \"a\": [\n    1,\n    2\n  ]\n}"}, {R"({"a":[1]})"}, {.whitespace = JsonWhitespace::pretty});
   expect_language(kSchema, {R"({"a":[1]})"}, {R"({"a": [1]})"});
@@ -249,12 +257,15 @@ TEST(JsonSchemaTest, WhitespaceAsAsked) {
 
 TEST(JsonSchemaTest, FormatsOfTheirOwnLanguages) {
   const auto of_format = [](std::string_view format) { return R"({"type":"string","format":")" + std::string(format) + "\"}"; };
-  expect_language(of_format("date"), {R"("2024-02-29")", R"("2000-02-29")"}, {R"("2023-02-29")", R"("1900-02-29")", R"("2024-04-31")"});
+  expect_language(of_format("date"), {R"("2024-02-29")", R"("2000-02-29")"},
+                  {R"("2023-02-29")", R"("1900-02-29")", R"("2024-04-31")"});
   expect_language(of_format("date-time"), {R"("2024-01-01T23:59:60Z")", R"("2024-01-01T00:00:00.5+01:00")"}, {R"("2024-01-01")"});
-  expect_language(of_format("ipv6"), {R"("::1")", R"("1:2:3:4:5:6:7:8")", R"("::ffff:1.2.3.4")", R"("1::")", R"("1:2:3:4:5:6:7::")"},
+  expect_language(of_format("ipv6"),
+                  {R"("::1")", R"("1:2:3:4:5:6:7:8")", R"("::ffff:1.2.3.4")", R"("1::")", R"("1:2:3:4:5:6:7::")"},
                   {R"("1:2:3")", R"(":::")", R"("1:2:3:4:5:6:7:8:9")", R"("12345::")"});
   expect_language(of_format("uuid"), {R"("2EB8AA08-aa98-11ea-B4Aa-73B441D16380")"}, {R"("2eb8aa08aa9811eab4aa73b441d16380")"});
-  expect_language(of_format("duration"), {R"("P4Y")", R"("PT0S")", R"("P1DT12H")", R"("P2W")"}, {R"("P")", R"("PT")", R"("P1Y2W")"});
+  expect_language(of_format("duration"), {R"("P4Y")", R"("PT0S")", R"("P1DT12H")", R"("P2W")"},
+                  {R"("P")", R"("PT")", R"("P1Y2W")"});
   expect_language(of_format("regex"), {R"("^a+$")"}, {R"_("(")_"});
 }
 

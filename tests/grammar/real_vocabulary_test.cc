@@ -17,9 +17,13 @@ TEST(RealVocabulary, MasksAreWhatTryingEachTokenGives) {
       Grammar::json().value(),
       Grammar::regex("\"[^\"\n]{0,40}\"").value(),
       Grammar::regex("([a-z]+ ?)*|[\\p{L}\\p{N} ]{3,90}!").value(),
-      Grammar::gbnf("root ::= e\ne ::= e [-+*/] e | \"(\" e \")\" | [0-9]+ | \"f\" ws \"(\" e (\",\" ws e)* \")\"\nws ::= [ \\n]*").value(),
+      Grammar::gbnf(
+          "root ::= e\ne ::= e [-+*/] e | \"(\" e \")\" | [0-9]+ | \"f\" ws \"(\" e (\",\" ws e)* \")\"\nws ::= [ \\n]*")
+          .value(),
       Grammar::json_schema(R"({"type":"object","properties":{"a":{"type":"string","maxLength":9},"b":{"minimum":7}},
-                               "required":["b"]})", {.property_order = PropertyOrder::any}).value(),
+                               "required":["b"]})",
+                           {.property_order = PropertyOrder::any})
+          .value(),
   };
   for (const Grammar& grammar : grammars) {
     for (unsigned seed = 0; seed < 2; ++seed) grammar::walk(grammar, tokenizer, seed, 8);

@@ -138,8 +138,12 @@ TEST(Tagged, ReasoningThenCallsInOneGrammar) {  // X
                                                   "additionalProperties":false})").value();
   const Grammar reasoning = tagged({.structures = {{"<think>", std::nullopt, "</think>"}}, .least_calls = 1, .most_calls = 1,
                                     .free_text = false}).value();
-  const Grammar calls = tagged({.structures = {{"<tool>weather", weather, "</tool>"}, {"<tool>time", Grammar::json().value(), "</tool>"}},
-                                .most_calls = 2, .triggers = {"<tool>"}, .stop_after_last = true}).value();
+  const Grammar calls =
+      tagged({.structures = {{"<tool>weather", weather, "</tool>"}, {"<tool>time", Grammar::json().value(), "</tool>"}},
+              .most_calls = 2,
+              .triggers = {"<tool>"},
+              .stop_after_last = true})
+          .value();
   const Grammar parts[] = {reasoning, calls};
   const Grammar whole = grammar::sequence(parts).value();
   EXPECT_TRUE(holds(whole, "<think>a <tool> may help</think>It is:"));
@@ -153,7 +157,8 @@ TEST(Tagged, ReasoningThenCallsInOneGrammar) {  // X
 
 TEST(Tagged, ClosesWithinABudget) {
   const Tokenizer tokenizer = toy_tokenizer({"a", "<", "c", ">", "1", "/", "<c", "<t>"}, {7});
-  const Grammar grammar = tagged({.structures = {{"<c>", pattern("1{2,}"), "</c>"}, {Token{7}, pattern("a"), ">"}}, .least_calls = 1}).value();
+  const Grammar grammar =
+      tagged({.structures = {{"<c>", pattern("1{2,}"), "</c>"}, {Token{7}, pattern("a"), ">"}}, .least_calls = 1}).value();
   std::mt19937 random(3);
   const std::size_t shortest = GrammarMatcher::create(grammar, tokenizer).value().shortest_tokens().value();
   EXPECT_EQ(shortest, 4u);  // <t> a > and the end

@@ -93,7 +93,8 @@ std::string random_text(TextKind kind, std::size_t most, std::mt19937& random) {
 TEST(TextRoom, Holds) {
   const std::vector<Language> languages = [] {
     std::vector<Language> all;
-    for (const char* pattern : {R"([^"\\]*)", R"(\w{2,30})", R"((\w+ ){0,9}\w+)", R"(.{5,60})", R"(if|int|\w+)", R"([\w ]{0,9}|[^"]{0,70}!)"}) {
+    for (const char* pattern :
+         {R"([^"\\]*)", R"(\w{2,30})", R"((\w+ ){0,9}\w+)", R"(.{5,60})", R"(if|int|\w+)", R"([\w ]{0,9}|[^"]{0,70}!)"}) {
       all.push_back(Language::regex(pattern));
       all.push_back(Language::regex(pattern, Match::search));
     }

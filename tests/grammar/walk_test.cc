@@ -108,8 +108,8 @@ TEST(Walks, CharactersThatCount) {
   for (std::size_t at = 0; at < kText.size(); ++at) {
     for (std::size_t size = 1; size <= 8 && at + size <= kText.size(); ++size) texts.emplace(kText.substr(at, size));
   }
-  for (const char* text : {"aaaaa", "ééé", "aé\"", "\xC3(", "a\xE2\"", "\":", "\",\"", "{\"", "}", "ab", "a b_c", "id", "http://a",
-                           "://"}) {
+  for (const char* text :
+       {"aaaaa", "ééé", "aé\"", "\xC3(", "a\xE2\"", "\":", "\",\"", "{\"", "}", "ab", "a b_c", "id", "http://a", "://"}) {
     texts.emplace(text);
   }
   const Tokenizer tokenizer = toy_tokenizer({texts.begin(), texts.end()});

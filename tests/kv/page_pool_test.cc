@@ -19,7 +19,8 @@ class PagePoolTest : public testing::Test {
  protected:
   std::vector<Page*> acquire(PagePool& pool, std::size_t group, std::size_t count) {
     std::vector<Page*> pages;
-    for (std::size_t i = 0; i < count; ++i) pages.push_back(pool.acquire(group, pages.empty() ? nullptr : pages.back(), none_).value());
+    for (std::size_t i = 0; i < count; ++i)
+      pages.push_back(pool.acquire(group, pages.empty() ? nullptr : pages.back(), none_).value());
     return pages;
   }
   void release(PagePool& pool, Page* page) { pool.release({&page, 1}, Holder::sequence, none_); }

@@ -245,7 +245,8 @@ class PoolModel {
     std::size_t needed = 0;
     for (const LayerGroup& layers : two_groups()) {
       const auto table = sequence.cache.page_table(layers.window == 0 ? 0 : 1);
-      const auto held = static_cast<std::size_t>(table.end() - std::find_if(table.begin(), table.end(), [](auto* page) { return page != nullptr; }));
+      const auto held = static_cast<std::size_t>(
+          table.end() - std::find_if(table.begin(), table.end(), [](auto* page) { return page != nullptr; }));
       needed += peak_pages({&layers, 1}, growth_to(sequence.most)) - held;
     }
     ASSERT_GE(sequence.cache.reservation().pages(), needed);

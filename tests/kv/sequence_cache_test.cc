@@ -194,7 +194,8 @@ class RandomSequences {
     }
     ASSERT_EQ(sequence.cache.lowest_truncation(), lowest);
     EXPECT_EQ(sequence.cache.truncate(expected.values.size() + 1).error().code, ErrorCode::invalid_argument);
-    const std::size_t back = below(3) == 0 ? below(expected.values.size() + 1) : below(std::min<std::size_t>(20, expected.values.size() + 1));
+    const std::size_t back =
+        below(3) == 0 ? below(expected.values.size() + 1) : below(std::min<std::size_t>(20, expected.values.size() + 1));
     const std::size_t length = expected.values.size() - back;
     const auto result = sequence.cache.truncate(length);
     ASSERT_EQ(result.has_value(), length == 0 || length >= lowest);

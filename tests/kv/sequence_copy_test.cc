@@ -16,7 +16,8 @@ constexpr std::uint64_t kReserve = 10;
 
 std::vector<LayerGroup> groups_of(KvType type) {
   const auto group = [&](std::uint64_t window) {
-    return LayerGroup{.layers = 2, .window = window, .layout = {.type = type, .kv_heads = 2, .head_dim = type == KvType::f32 ? 16u : 32u}};
+    return LayerGroup{
+        .layers = 2, .window = window, .layout = {.type = type, .kv_heads = 2, .head_dim = type == KvType::f32 ? 16u : 32u}};
   };
   return {group(0), group(20), group(1)};
 }

@@ -32,7 +32,8 @@ template <typename T>
 std::vector<std::byte> with_metadata(std::string_view key, T value, test::TinyModelOptions options = tiny_options("llama")) {
   test::GgufWriter writer = test::write_tiny_model(options);
   std::vector<std::byte> bytes = writer.finish();
-  const auto at = std::search(bytes.begin(), bytes.end(), key.begin(), key.end(), [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
+  const auto at = std::search(bytes.begin(), bytes.end(), key.begin(), key.end(),
+                              [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
   if (at == bytes.end()) {
     writer.add(key, value);
     return writer.finish();
@@ -52,13 +53,16 @@ TEST(LoadTest, F22HyperParametersThatDoNotFit) {
   expect_refused(with_metadata("llama.block_count", 1u), ErrorCode::unsupported, {"blk.1.", "1 layers"});
   expect_refused(with_metadata("llama.block_count", 3u), ErrorCode::not_found, {"blk.2."});
   expect_refused(with_metadata("llama.block_count", 0xffffffffu), ErrorCode::malformed, {"llama.block_count"});
-  expect_refused(with_metadata("llama.context_length", 0xffffffffu), ErrorCode::malformed, {"llama.context_length", "4294967295"});
+  expect_refused(with_metadata("llama.context_length", 0xffffffffu), ErrorCode::malformed,
+                 {"llama.context_length", "4294967295"});
   expect_refused(with_metadata("llama.context_length", 0u), ErrorCode::malformed, {"llama.context_length"});
-  expect_refused(with_metadata("llama.rope.dimension_count", 18u), ErrorCode::malformed, {"llama.rope.dimension_count", "18", "16"});
+  expect_refused(with_metadata("llama.rope.dimension_count", 18u), ErrorCode::malformed,
+                 {"llama.rope.dimension_count", "18", "16"});
   expect_refused(with_metadata("llama.rope.dimension_count", 7u), ErrorCode::malformed, {"llama.rope.dimension_count"});
   expect_refused(with_metadata("llama.feed_forward_length", 97u), ErrorCode::malformed, {"ffn_gate", "97", "96"});
   expect_refused(with_metadata("llama.attention.layer_norm_rms_epsilon", 0.0f), ErrorCode::malformed, {"epsilon"});
-  expect_refused(with_metadata("llama.attention.layer_norm_rms_epsilon", std::numeric_limits<float>::quiet_NaN()), ErrorCode::malformed, {"epsilon"});
+  expect_refused(with_metadata("llama.attention.layer_norm_rms_epsilon", std::numeric_limits<float>::quiet_NaN()),
+                 ErrorCode::malformed, {"epsilon"});
   expect_refused(with_metadata("llama.rope.freq_base", -1.0f), ErrorCode::malformed, {"freq_base"});
   expect_refused(with_metadata("llama.rope.scaling.type", "yarn"), ErrorCode::unsupported, {"yarn"});
   expect_refused(with_metadata("llama.expert_count", 8u), ErrorCode::unsupported, {"expert_count"});
@@ -66,7 +70,8 @@ TEST(LoadTest, F22HyperParametersThatDoNotFit) {
   expect_refused(with_metadata("llama.logit_scale", 0.5f), ErrorCode::unsupported, {"logit_scale"});
   EXPECT_TRUE(load(with_metadata("llama.expert_count", 0u)));  // as many files have it
   EXPECT_TRUE(load(with_metadata("llama.logit_scale", 0.0f)));
-  expect_refused(with_metadata("gemma3.attention.sliding_window", 0u, tiny_options("gemma3")), ErrorCode::malformed, {"sliding_window"});
+  expect_refused(with_metadata("gemma3.attention.sliding_window", 0u, tiny_options("gemma3")), ErrorCode::malformed,
+                 {"sliding_window"});
 }
 
 TEST(LoadTest, F16VocabularyAndEmbeddingRows) {

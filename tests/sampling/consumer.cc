@@ -55,8 +55,8 @@ float bits(std::uint32_t pattern) { return std::bit_cast<float>(pattern); }
 
 void degenerate() {
   const float inf = bits(0x7f800000), nan = bits(0x7fc00000), lowest = bits(0xff800000);
-  for (const rill::Sampler& sampler : {rill::greedy(), rill::categorical(), rill::top_p({.top_p = 0.9f}), rill::min_p({.min_p = 0.1f}),
-                                       rill::top_k({.top_k = 1}), rill::mirostat({})}) {
+  for (const rill::Sampler& sampler : {rill::greedy(), rill::categorical(), rill::top_p({.top_p = 0.9f}),
+                                       rill::min_p({.min_p = 0.1f}), rill::top_k({.top_k = 1}), rill::mirostat({})}) {
     auto chain = rill::SamplerChain::create({.sampler = sampler}).value();
     for (const std::vector<float>& logits : {std::vector<float>(3, lowest), std::vector<float>(3, nan), {nan, 1, 2}, {inf, 0, 0},
                                              {0, lowest, bits(1)}, {bits(0x80000000), 0, lowest}}) {

@@ -93,8 +93,10 @@ TEST(Prometheus, TextFormat) {
   metrics.submitted = 7;
   std::string text = prometheus_text(metrics);
   EXPECT_NE(text.find("# TYPE rill_requests_total counter\nrill_requests_total 7\n"), std::string::npos) << text;
-  for (const char* absent : {"inf\n", "nan", "hit_ratio", "pool_share"}) EXPECT_EQ(text.find(absent), std::string::npos) << absent;
-  EXPECT_NE(text.find("rill_ttft_seconds_bucket{le=\"+Inf\"} 0\nrill_ttft_seconds_sum 0\nrill_ttft_seconds_count 0\n"), std::string::npos);
+  for (const char* absent : {"inf\n", "nan", "hit_ratio", "pool_share"})
+    EXPECT_EQ(text.find(absent), std::string::npos) << absent;
+  EXPECT_NE(text.find("rill_ttft_seconds_bucket{le=\"+Inf\"} 0\nrill_ttft_seconds_sum 0\nrill_ttft_seconds_count 0\n"),
+            std::string::npos);
   metrics.ttft.add(0.25);
   metrics.ttft.add(0.5);
   metrics.prompt_tokens = 4;

@@ -28,7 +28,8 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
                                                        .swap = swap,
                                                        .cost_model = test::dear}).value();
       std::vector<Submitted> all;
-      for (unsigned i = 0; i < sequences; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(prompt, i), .max_tokens = tokens, .seed = i}));
+      for (unsigned i = 0; i < sequences; ++i)
+        all.push_back(test::submit(scheduler, {.prompt = some_tokens(prompt, i), .max_tokens = tokens, .seed = i}));
       std::size_t preempted = 0, most_running = 0;
       for (;;) {
         const StepReport report = scheduler.step().value();
@@ -51,7 +52,8 @@ TEST(SharedPool, K09PreemptionMakesProgress) {
         const Ledger ledger = one.ticket.ledger().value();
         in_ledgers += ledger.preemptions;
         EXPECT_EQ(ledger.preempted > Duration::zero(), ledger.preemptions > 0);
-        EXPECT_EQ(ledger.tokenize + ledger.queued + ledger.prefill + ledger.first_sample + ledger.decode + ledger.preempted, ledger.total);
+        EXPECT_EQ(ledger.tokenize + ledger.queued + ledger.prefill + ledger.first_sample + ledger.decode + ledger.preempted,
+                  ledger.total);
       }
       EXPECT_EQ(in_ledgers, preempted);
       test::expect_empty(*pool);
@@ -106,7 +108,8 @@ TEST(SharedPool, GuaranteedRequestsAreNeverPreempted) {
   const auto pool = pool_of(tiny_llama(), 8);
   Scheduler scheduler = Scheduler::create(tiny_llama(), {.kv_pool = pool}).value();
   std::vector<Submitted> all;
-  for (unsigned i = 0; i < 5; ++i) all.push_back(test::submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
+  for (unsigned i = 0; i < 5; ++i)
+    all.push_back(test::submit(scheduler, {.prompt = some_tokens(20, i), .max_tokens = 28, .seed = i}));
   std::size_t most_running = 0;
   for (;;) {
     const StepReport report = scheduler.step().value();
@@ -141,7 +144,8 @@ TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
     GenerateOptions options{.max_tokens = 40};
     const auto refused = scheduler.submit({.prompt = some_tokens(90), .options = options});
     ASSERT_EQ(code_of(refused), ErrorCode::resource_exhausted);
-    for (const char* number : {"90", "40", "10 pages", "has 8"}) EXPECT_NE(refused.error().message.find(number), std::string::npos) << refused.error().message;
+    for (const char* number : {"90", "40", "10 pages", "has 8"})
+      EXPECT_NE(refused.error().message.find(number), std::string::npos) << refused.error().message;
     EXPECT_EQ(code_of(scheduler.submit({.prompt = some_tokens(9)})), ErrorCode::resource_exhausted);  // the window is 512
     options.max_tokens = 16;
     EXPECT_TRUE(scheduler.submit({.prompt = some_tokens(90), .options = options}));
@@ -197,7 +201,8 @@ TEST(SharedPool, PrefixesAreSharedWithinADomain) {
       scheduler.run_until_idle().value();
       Job same = job;
       same.prompt = prompt;
-      EXPECT_EQ((test::Outcome{ticket.result().value().tokens, ticket.result().value().text, *digests}), test::alone(model, same));
+      EXPECT_EQ((test::Outcome{ticket.result().value().tokens, ticket.result().value().text, *digests}),
+                test::alone(model, same));
       const Ledger ledger = ticket.ledger().value();
       EXPECT_EQ(ledger.reused_tokens + ledger.prefilled_tokens, prompt.size());
       return ledger.reused_tokens;

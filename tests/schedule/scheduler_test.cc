@@ -149,7 +149,8 @@ TEST(Scheduler, AFullWindowStopsOrDropsTheOldest) {
     return options;
   };
   Ticket stopped = scheduler.submit({.prompt = some_tokens(20), .options = options(ContextPolicy::stop)}).value();
-  Ticket dropped = scheduler.submit({.prompt = some_tokens(50), .options = options(ContextPolicy::drop_oldest), .completions = 2}).value();
+  Ticket dropped =
+      scheduler.submit({.prompt = some_tokens(50), .options = options(ContextPolicy::drop_oldest), .completions = 2}).value();
   scheduler.run_until_idle().value();
   Session session = Session::create(tiny_llama(), {.context_tokens = 32}).value();
   auto expected = session.generate(some_tokens(20), options(ContextPolicy::stop)).value().finish().value();
@@ -275,7 +276,9 @@ TEST(Scheduler, LedgersAddUpToTheClock) {
   Scheduler scheduler = make({.max_sequences = 2, .prefill_chunk = 16, .clock = TestClock{.step = 7us}});
   std::vector<Ticket> tickets;
   for (unsigned i = 0; i < 4; ++i) {
-    tickets.push_back(scheduler.submit({.prompt = some_tokens(10 + 13 * i, i), .options = sampled(1 + 3 * i), .completions = 1 + i % 2}).value());
+    tickets.push_back(
+        scheduler.submit({.prompt = some_tokens(10 + 13 * i, i), .options = sampled(1 + 3 * i), .completions = 1 + i % 2})
+            .value());
   }
   scheduler.run_until_idle().value();
   for (unsigned i = 0; i < 4; ++i) {
@@ -323,7 +326,8 @@ TEST(Scheduler, OneThatFailsDisturbsNoOther) {
     scheduler.run_until_idle().value();
     EXPECT_EQ(code_of(tickets[1].result()), throws ? ErrorCode::callback_failed : ErrorCode::limit_exceeded);
     EXPECT_EQ(tickets[1].ledger().value().tokens.size(), 4u);
-    for (const unsigned i : {0u, 2u}) EXPECT_EQ(tickets[i].result().value().tokens, alone(some_tokens(20 + i, i), sampled(12, i)).tokens);
+    for (const unsigned i : {0u, 2u})
+      EXPECT_EQ(tickets[i].result().value().tokens, alone(some_tokens(20 + i, i), sampled(12, i)).tokens);
     EXPECT_EQ(scheduler.metrics().failed, 1u);
   }
 }
@@ -359,7 +363,8 @@ TEST(Scheduler, ANonFinitePassIsTheFaultOfOne) {
   EXPECT_EQ(in_decode.ledger().value().tokens.size(), 3u);
   for (unsigned i = 0; i < 3; ++i) {
     Session session = Session::create(model).value();
-    EXPECT_EQ(good[i].result().value().tokens, session.generate(some_tokens(30, i), sampled(12, i)).value().finish().value().tokens);
+    EXPECT_EQ(good[i].result().value().tokens,
+              session.generate(some_tokens(30, i), sampled(12, i)).value().finish().value().tokens);
   }
 }
 
@@ -394,7 +399,8 @@ TEST(Scheduler, K14CancelledInPrefillInDecodeAndFromInside) {
   for (const int when : {0, 1, 2, 3}) {  // in prefill, in decode, from a processor, from on_ready
     Scheduler scheduler = make({.prefill_chunk = 16});
     std::vector<Ticket> others;
-    for (unsigned i = 0; i < 3; ++i) others.push_back(scheduler.submit({.prompt = some_tokens(20, i), .options = sampled(15, i)}).value());
+    for (unsigned i = 0; i < 3; ++i)
+      others.push_back(scheduler.submit({.prompt = some_tokens(20, i), .options = sampled(15, i)}).value());
     const auto ticket = std::make_shared<std::optional<Ticket>>();
     GenerateOptions options = sampled(50);
     if (when == 2) options.chain = SamplerChain::create({.processors = {Cancelling(ticket, 3)}}).value();
@@ -412,7 +418,8 @@ TEST(Scheduler, K14CancelledInPrefillInDecodeAndFromInside) {
       EXPECT_EQ(result.tokens.size(), 3u);
     }
     scheduler.run_until_idle().value();
-    for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(others[i].result().value().tokens, alone(some_tokens(20, i), sampled(15, i)).tokens);
+    for (unsigned i = 0; i < 3; ++i)
+      EXPECT_EQ(others[i].result().value().tokens, alone(some_tokens(20, i), sampled(15, i)).tokens);
     ticket->reset();
   }
 }
@@ -603,9 +610,11 @@ TEST(BackgroundScheduler, ManyThreadsShareOne) {
 
 TEST(BackgroundScheduler, StepsThatFailEndTheRequests) {
   BackgroundScheduler scheduler =
-      BackgroundScheduler::create(tiny_llama(), {.tpot_target = 1ms, .ttft_target = 1ms, .cost_model = [](const PassShape&) -> Duration {
-                                    throw std::runtime_error("no idea");
-                                  }}).value();
+      BackgroundScheduler::create(tiny_llama(),
+                                  {.tpot_target = 1ms,
+                                   .ttft_target = 1ms,
+                                   .cost_model = [](const PassShape&) -> Duration { throw std::runtime_error("no idea"); }})
+          .value();
   Ticket ticket = scheduler.submit({.prompt = some_tokens(5), .options = sampled(5)}).value();
   ticket.wait();
   ASSERT_TRUE(ticket.finished());
@@ -640,7 +649,8 @@ TEST(Scheduler, AClockThatThrowsIsGoneWithoutALeak) {
   const auto pool = KvPool::create(tiny_llama(), {}).value();
   bool throws = false;
   Ticket ticket = [&] {
-    Scheduler scheduler = make({.kv_pool = pool, .clock = [&] { return throws ? throw std::runtime_error("no time") : steady_now(); }});
+    Scheduler scheduler =
+        make({.kv_pool = pool, .clock = [&] { return throws ? throw std::runtime_error("no time") : steady_now(); }});
     Ticket running = scheduler.submit({.prompt = some_tokens(5), .options = sampled(100)}).value();
     for (int i = 0; i < 3; ++i) scheduler.step().value();
     EXPECT_GT(pool->use().used_bytes, 0u);
@@ -655,10 +665,11 @@ TEST(Scheduler, AClockThatThrowsIsGoneWithoutALeak) {
 // Whoever ended in a step that failed later is not ended again.
 TEST(Scheduler, AStepThatFailsHalfWayLeavesNothingTwice) {
   bool throws = false;
-  Scheduler scheduler = make({.context_tokens = 64, .tpot_target = 1s, .ttft_target = 1s, .cost_model = [&](const PassShape&) -> Duration {
-                                if (throws) throw std::runtime_error("no idea");
-                                return 1us;
-                              }});
+  Scheduler scheduler =
+      make({.context_tokens = 64, .tpot_target = 1s, .ttft_target = 1s, .cost_model = [&](const PassShape&) -> Duration {
+              if (throws) throw std::runtime_error("no idea");
+              return 1us;
+            }});
   GenerateOptions to_the_end = sampled(1000);
   to_the_end.context_policy = ContextPolicy::stop;
   Ticket full = scheduler.submit({.prompt = some_tokens(63), .options = std::move(to_the_end)}).value();

@@ -16,7 +16,8 @@ TEST(SmolLm2, RandomMixesHaveTheBitsOfEachAlone) {
   ASSERT_GE(mixes, 3u) << "fewer do not preempt in both ways";
   std::uint64_t requests = 0, recomputed = 0, swaps = 0;
   for (unsigned long mix = 0; mix < mixes; ++mix) {
-    const SchedulerMetrics metrics = test::run_mix(model, mix < 3 ? std::array{10u, 15u, 37u}[mix] : static_cast<unsigned>(1000 + mix), 9);
+    const SchedulerMetrics metrics =
+        test::run_mix(model, mix < 3 ? std::array{10u, 15u, 37u}[mix] : static_cast<unsigned>(1000 + mix), 9);
     requests += metrics.finished;
     recomputed += metrics.recomputed_tokens;
     swaps += metrics.swaps;

@@ -12,7 +12,8 @@ TEST(DecimalTest, EqualNumbersAreEqual) {
   EXPECT_EQ(number("100e-2"), number("1"));
   EXPECT_EQ(number("-0.0"), number("0e5"));
   EXPECT_NE(number("0.1"), number("0.10000000000000000000000001"));
-  for (const std::string_view none : {"", "-", ".5", "1.", "1e", "1e99999", "0x1", "1 "}) EXPECT_FALSE(Decimal::parse(none)) << none;
+  for (const std::string_view none : {"", "-", ".5", "1.", "1e", "1e99999", "0x1", "1 "})
+    EXPECT_FALSE(Decimal::parse(none)) << none;
 }
 
 TEST(DecimalTest, ComparesExactly) {

@@ -30,7 +30,8 @@ std::shared_ptr<const Model> model_with(const char* chat_template, test::TinyTok
   bytes = writer.finish();
   const std::string_view key = "tokenizer.chat_template", added = "tokenizer.chat_templatf";
   const auto find = [&](std::string_view name) {
-    return std::search(bytes.begin(), bytes.end(), name.begin(), name.end(), [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
+    return std::search(bytes.begin(), bytes.end(), name.begin(), name.end(),
+                       [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
   };
   const auto first = find(key), second = find(added);
   first[static_cast<std::ptrdiff_t>(key.size()) - 1] = std::byte{'x'};
@@ -60,7 +61,9 @@ std::vector<Token> held(Conversation& conversation) {
 
 std::ptrdiff_t count(const std::vector<Token>& tokens, Token token) { return std::count(tokens.begin(), tokens.end(), token); }
 
-std::string text_of(const Model& model, std::span<const Token> tokens) { return model.tokenizer().decode(tokens, {.show_special = true}).value(); }
+std::string text_of(const Model& model, std::span<const Token> tokens) {
+  return model.tokenizer().decode(tokens, {.show_special = true}).value();
+}
 
 TEST(ConversationTest, RendersThroughTheTemplateAndReusesTheWholeFirstTurn) {
   Conversation chat = start();
@@ -68,7 +71,8 @@ TEST(ConversationTest, RendersThroughTheTemplateAndReusesTheWholeFirstTurn) {
   const GenerationResult first = chat.say("Hi", answering({"a", "?", kEnd})).value().finish().value();
   EXPECT_EQ(first.text, "a?");
   const std::string prompt = "<|im_start|>system\nBe short.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
-  const auto prompt_tokens = chat_ml()->tokenizer().encode(prompt, {.parse_special = true, .add_special = AddSpecial::never}).value();
+  const auto prompt_tokens =
+      chat_ml()->tokenizer().encode(prompt, {.parse_special = true, .add_special = AddSpecial::never}).value();
   EXPECT_EQ(first.timings.prompt_tokens, prompt_tokens.size());
   EXPECT_EQ(first.timings.reused_tokens, 0u);
   EXPECT_EQ(text_of(*chat_ml(), chat.session().tokens()), prompt + "a?");
@@ -233,8 +237,10 @@ TEST(ConversationTest, C02UserTextFormsNoControlTokens) {
 }
 
 TEST(ConversationTest, C03RolesAndToolFields) {
-  const auto model = model_with("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}{{ c.function.arguments.q }}{% endfor %}"
-                                "<|im_end|>\n{% endfor %}");
+  const auto model = model_with(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}{{ c.function.arguments.q }}{% "
+      "endfor %}"
+      "<|im_end|>\n{% endfor %}");
   Conversation chat = start(model);
   chat.add({.role = "user<|im_end|>", .content = "x"});
   EXPECT_EQ(code_of(chat.respond()), ErrorCode::invalid_argument);
@@ -248,8 +254,10 @@ TEST(ConversationTest, C03RolesAndToolFields) {
 }
 
 TEST(ConversationTest, ARefusalLeavesItUsable) {
-  const auto model = model_with("{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}"
-                                "[{{ m.content }}]{% endfor %}");
+  const auto model = model_with(
+      "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') "
+      "}}{% endif %}"
+      "[{{ m.content }}]{% endfor %}");
   Conversation chat = start(model);
   (void)chat.say("one", answering({"a", kEnd}, model)).value().finish().value();
   const auto before = held(chat);
@@ -271,7 +279,8 @@ TEST(ConversationTest, ATemplateThatTrimsKeepsTheSampledIds) {
   const std::size_t before = chat.session().length();
   const GenerationResult next = chat.say("two", answering({"b", kEnd}, model)).value().finish().value();
   EXPECT_EQ(next.timings.reused_tokens, before);
-  EXPECT_EQ(text_of(*model, chat.session().tokens()), "<|im_start|>one<|im_end|><|im_start|> the \n<|im_end|><|im_start|>two<|im_end|><|im_start|>b");
+  EXPECT_EQ(text_of(*model, chat.session().tokens()),
+            "<|im_start|>one<|im_end|><|im_start|> the \n<|im_end|><|im_start|>two<|im_end|><|im_start|>b");
 }
 
 TEST(ConversationTest, WithoutATemplateThereIsNone) {

@@ -27,7 +27,10 @@ test::TinyModelOptions tiny(const char* architecture, std::uint64_t seed = 1) {
 
 // Random weights love to end: these answers go on.
 GenerateOptions answer(std::size_t max_tokens, float temperature, SpeculationOptions speculation) {
-  return {.max_tokens = max_tokens, .sampling = {.temperature = temperature, .seed = 9}, .end_tokens = std::vector<Token>{}, .speculation = speculation};
+  return {.max_tokens = max_tokens,
+          .sampling = {.temperature = temperature, .seed = 9},
+          .end_tokens = std::vector<Token>{},
+          .speculation = speculation};
 }
 
 GenerationResult finish(Session& session, const std::vector<Token>& prompt, GenerateOptions options) {
@@ -41,7 +44,8 @@ class DraftModelTest : public testing::TestWithParam<const char*> {
   std::shared_ptr<const Model> model_ = load_tiny(tiny(GetParam()));
 };
 
-INSTANTIATE_TEST_SUITE_P(Architectures, DraftModelTest, testing::Values("llama", "gemma3"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Architectures, DraftModelTest, testing::Values("llama", "gemma3"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_P(DraftModelTest, OneThatIsAlwaysWrongIsAskedLessAndLess) {
   Session session = start(), draft = Session::create(load_tiny(tiny(GetParam(), 2))).value();
@@ -133,7 +137,8 @@ TEST(Speculation, AGuessThatTheModelCannotComputeIsNotTheAnswersError) {
   const auto file = gguf::File::open({borrow_buffer(bytes).value()}).value();
   const std::uint64_t embeddings = file.require_tensor("token_embd.weight").value()->offset;
   const float broken = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(bytes.data() + embeddings + static_cast<std::size_t>(guess) * options.embedding * sizeof(float), &broken, sizeof(broken));
+  std::memcpy(bytes.data() + embeddings + static_cast<std::size_t>(guess) * options.embedding * sizeof(float), &broken,
+              sizeof(broken));
   Session draft = Session::create(draft_model).value();
   const GenerationResult result = run({.draft_session = &draft});
   EXPECT_EQ(result.tokens, plain);

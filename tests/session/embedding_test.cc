@@ -34,10 +34,12 @@ std::vector<Shape> shapes() {
       make("llama", "llama", [](auto&) {}),
       make("llama_untied", "llama", [](auto& o) { o.tied_head = false; }),
       make("llama_rope_frequencies", "llama", [](auto& o) { o.rope_frequencies = true; }),
-      make("llama_heads_of_40", "llama", [](auto& o) { o.embedding = 80, o.heads = 2, o.kv_heads = 1, o.head_dim = 40, o.feed_forward = 100; }),
+      make("llama_heads_of_40", "llama",
+           [](auto& o) { o.embedding = 80, o.heads = 2, o.kv_heads = 1, o.head_dim = 40, o.feed_forward = 100; }),
       make("llama_each_head_its_own", "llama", [](auto& o) { o.kv_heads = 4; }),
       make("llama_one_kv_head", "llama", [](auto& o) { o.kv_heads = 1; }),
-      make("llama_odd_sizes", "llama", [](auto& o) { o.embedding = 54, o.heads = 3, o.kv_heads = 3, o.head_dim = 18, o.feed_forward = 37, o.layers = 1; }),
+      make("llama_odd_sizes", "llama",
+           [](auto& o) { o.embedding = 54, o.heads = 3, o.kv_heads = 3, o.head_dim = 18, o.feed_forward = 37, o.layers = 1; }),
       make("gemma3", "gemma3", [](auto&) {}),
       make("gemma3_untied", "gemma3", [](auto& o) { o.tied_head = false; }),
       make("gemma3_all_sliding", "gemma3", [](auto& o) { o.layers = 3; }),
@@ -47,7 +49,8 @@ std::vector<Shape> shapes() {
 }
 
 class ReferenceTest : public testing::TestWithParam<Shape> {};
-INSTANTIATE_TEST_SUITE_P(Shapes, ReferenceTest, testing::ValuesIn(shapes()), [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(Shapes, ReferenceTest, testing::ValuesIn(shapes()),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 TEST_P(ReferenceTest, LogitsAreThoseOfTheForwardPassInDouble) {
   const std::vector<std::byte> bytes = test::make_tiny_model(GetParam().options);
@@ -89,7 +92,8 @@ TEST_P(ReferenceTest, N08N09EmbeddingsAreThoseOfTheForwardPassInDouble) {
   for (const auto& row : hidden) {
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += row[i] / static_cast<double>(hidden.size());
   }
-  for (const auto& [pooling, expected] : {std::pair{Pooling::mean, mean}, {Pooling::cls, hidden.front()}, {Pooling::last, hidden.back()}}) {
+  for (const auto& [pooling, expected] :
+       {std::pair{Pooling::mean, mean}, {Pooling::cls, hidden.front()}, {Pooling::last, hidden.back()}}) {
     std::optional<std::vector<float>> first;
     for (const std::size_t chunk : {4u, 512u}) {
       Session session = Session::create(model, {.kv_type = KvType::f32, .prefill_chunk = chunk}).value();
@@ -133,12 +137,14 @@ TEST(PoolingTest, N08N09PoolsAndNormalizesOnce) {
 }
 
 TEST(EmbeddingTest, N09UsesTheDeclaredPooling) {
-  for (const auto& [number, pooling] : {std::pair{0u, Pooling::none}, {1u, Pooling::mean}, {2u, Pooling::cls}, {3u, Pooling::last}}) {
+  for (const auto& [number, pooling] :
+       {std::pair{0u, Pooling::none}, {1u, Pooling::mean}, {2u, Pooling::cls}, {3u, Pooling::last}}) {
     test::GgufWriter writer = test::write_tiny_model(test::tiny_options("llama"));
     writer.add("llama.pooling_type", number);
     Session session = Session::create(test::load_bytes(writer.finish())).value();
     EXPECT_EQ(session.embed(some_tokens(5)).value(), session.embed(some_tokens(5), {.pooling = pooling}).value());
-    EXPECT_NE(session.embed(some_tokens(5)).value(), session.embed(some_tokens(5), {.pooling = static_cast<Pooling>((number + 1) % 4)}).value());
+    EXPECT_NE(session.embed(some_tokens(5)).value(),
+              session.embed(some_tokens(5), {.pooling = static_cast<Pooling>((number + 1) % 4)}).value());
   }
   test::GgufWriter writer = test::write_tiny_model(test::tiny_options("llama"));
   writer.add("llama.pooling_type", 4u);
@@ -150,7 +156,8 @@ TEST(EmbeddingTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(code_of(session.embed(some_tokens(5))), ErrorCode::invalid_argument);  // no pooling declared
   EXPECT_EQ(code_of(session.embed(some_tokens(21), {.pooling = Pooling::mean})), ErrorCode::context_full);
   EXPECT_EQ(code_of(session.embed("", {.pooling = Pooling::mean})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(session.embed(some_tokens(9), {.pooling = Pooling::mean, .stop = test::CountedStop(2)})), ErrorCode::cancelled);
+  EXPECT_EQ(code_of(session.embed(some_tokens(9), {.pooling = Pooling::mean, .stop = test::CountedStop(2)})),
+            ErrorCode::cancelled);
   EXPECT_EQ(code_of(session.embed(some_tokens(5), {.pooling = static_cast<Pooling>(9)})), ErrorCode::invalid_argument);
   EXPECT_TRUE(session.embed("the rain", {.pooling = Pooling::mean}));
 }

@@ -14,7 +14,8 @@ namespace {
 
 using test::some_tokens;
 
-constexpr const char* kRecord = R"re(\{"name": "[a-z]{1,6}", "kind of thing": "(cat|dog)", "count": [0-9]{1,3}, "the end": null\})re";
+constexpr const char* kRecord =
+    R"re(\{"name": "[a-z]{1,6}", "kind of thing": "(cat|dog)", "count": [0-9]{1,3}, "the end": null\})re";
 constexpr std::size_t kPrompt = 9;  // tokens
 
 Grammar record() { return Grammar::regex(kRecord).value(); }

@@ -109,7 +109,8 @@ TEST(Generation, X08ControlTokensInsideStopStrings) {
     EXPECT_EQ(stops_at({"a", "ok", "<|mark|>", "an", " x"}, "k<|mark|>", show), "ao");
     EXPECT_EQ(stops_at({"a", "ok", "<|mark|>", "an", " x"}, "ok<|mark|>a", show), "a");
     EXPECT_EQ(stops_at({"a", "<|mark|>", "ok", "<|mark|>", "an"}, "<|mark|>ok<|mark|>", show), "a");
-    EXPECT_EQ(stops_at({"a", "<", "|", "m", "a", "r", "k", "|", ">", "an"}, "<|mark|>an", show), "a");  // text that only looks like it
+    EXPECT_EQ(stops_at({"a", "<", "|", "m", "a", "r", "k", "|", ">", "an"}, "<|mark|>an", show),
+              "a");  // text that only looks like it
   }
   EXPECT_EQ(stops_at({"ok", "<|mark|>", "an", " x"}, "okan", false), "");  // as in the output
   EXPECT_EQ(stops_at({"ok", "<|mark|>", "an"}, "<|mark|>x", false), "not at all: okan");
@@ -146,8 +147,10 @@ TEST(Generation, X09EveryEndTokenEnds) {
   ends.push_back(first);
   EXPECT_EQ(ends_with(with_names, first, {.end_tokens = ends}).end_token, first);
   EXPECT_EQ(ends_with(with_names, first, {.stop_tokens = {first}}).end_token, first);
-  EXPECT_EQ(ends_with(with_names, token_of(*with_names, "<|im_end|>"), {.end_tokens = std::vector<Token>{first}}).finish_reason, FinishReason::max_tokens);
-  EXPECT_EQ(ends_with(with_names, token_of(*with_names, "<|im_end|>"), {.end_tokens = std::vector<Token>{}}).finish_reason, FinishReason::max_tokens);
+  EXPECT_EQ(ends_with(with_names, token_of(*with_names, "<|im_end|>"), {.end_tokens = std::vector<Token>{first}}).finish_reason,
+            FinishReason::max_tokens);
+  EXPECT_EQ(ends_with(with_names, token_of(*with_names, "<|im_end|>"), {.end_tokens = std::vector<Token>{}}).finish_reason,
+            FinishReason::max_tokens);
 }
 
 TEST(Generation, X12DegenerateStopLists) {
@@ -176,13 +179,15 @@ TEST(Generation, TextDoesNotDependOnHowItIsCutIntoTokens) {
   std::vector<std::string> pieces;
   for (const Token token : encoded) pieces.emplace_back(model()->tokenizer().token_bytes(token));
   ASSERT_LT(pieces.size(), bytes.size());
-  for (const std::vector<std::string>& stops : std::vector<std::vector<std::string>>{{}, {"\nHuman:"}, {"\xf0\x9f\x8c\xa7 th"}, {"he\nH"}}) {
+  for (const std::vector<std::string>& stops :
+       std::vector<std::vector<std::string>>{{}, {"\nHuman:"}, {"\xf0\x9f\x8c\xa7 th"}, {"he\nH"}}) {
     std::vector<std::string> results;
     for (std::vector<std::string> cut : {bytes, pieces}) {
       cut.push_back(kEnd);
       const Answer got = answer(cut, {.stop_strings = stops});
       results.push_back(got.result.text);
-      for (const std::string& chunk : got.chunks) EXPECT_TRUE(chunk.empty() || (chunk[0] & 0xc0) != 0x80) << "a character was cut";
+      for (const std::string& chunk : got.chunks)
+        EXPECT_TRUE(chunk.empty() || (chunk[0] & 0xc0) != 0x80) << "a character was cut";
     }
     EXPECT_EQ(results[0], results[1]);
   }
@@ -193,12 +198,15 @@ TEST(Generation, MaxTokensAreReservedOutOfTheWindow) {
   Session session = start({.context_tokens = 16});
   const auto refused = session.generate(some_tokens(10), {.max_tokens = 7});
   EXPECT_EQ(code_of(refused), ErrorCode::context_full);
-  for (const char* number : {"10", "7", "16"}) EXPECT_NE(refused.error().message.find(number), std::string::npos) << refused.error().message;
+  for (const char* number : {"10", "7", "16"})
+    EXPECT_NE(refused.error().message.find(number), std::string::npos) << refused.error().message;
   EXPECT_EQ(code_of(session.generate(some_tokens(3), {.max_tokens = 0})), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(session.generate(some_tokens(3), {.max_tokens = std::numeric_limits<std::size_t>::max()})), ErrorCode::context_full);
+  EXPECT_EQ(code_of(session.generate(some_tokens(3), {.max_tokens = std::numeric_limits<std::size_t>::max()})),
+            ErrorCode::context_full);
   EXPECT_EQ(code_of(session.generate(some_tokens(16))), ErrorCode::context_full);
   EXPECT_EQ(code_of(session.generate(some_tokens(16), {.context_policy = ContextPolicy::stop})), ErrorCode::context_full);
-  EXPECT_EQ(session.generate(some_tokens(10), {.max_tokens = 6, .chain = script({5})}).value().finish().value().tokens.size(), 6u);
+  EXPECT_EQ(session.generate(some_tokens(10), {.max_tokens = 6, .chain = script({5})}).value().finish().value().tokens.size(),
+            6u);
 }
 
 TEST(Generation, APromptOfTenMegabytesIsRefused) {
@@ -262,7 +270,8 @@ TEST(Generation, K13DroppingTheOldestEndsAndFeedsAnewWhatRemains) {
   // A prompt that is too long loses its middle, too.
   Session session = start({.context_tokens = 16});
   const std::vector<Token> prompt = some_tokens(300);
-  GenerateOptions options{.max_tokens = 1, .chain = script({50}), .context_policy = ContextPolicy::drop_oldest, .keep_tokens = 2, .drop_tokens = 3};
+  GenerateOptions options{
+      .max_tokens = 1, .chain = script({50}), .context_policy = ContextPolicy::drop_oldest, .keep_tokens = 2, .drop_tokens = 3};
   session.generate(prompt, options).value().finish().value();
   std::vector<Token> expected(prompt.begin(), prompt.begin() + 2);
   expected.insert(expected.end(), prompt.begin() + 2 + 285, prompt.end());  // the least multiple of 3 that makes room
@@ -272,9 +281,15 @@ TEST(Generation, K13DroppingTheOldestEndsAndFeedsAnewWhatRemains) {
 TEST(Generation, K13BadNumbersAreRefused) {
   Session session = start({.context_tokens = 16});
   constexpr auto kMinusOne = std::numeric_limits<std::size_t>::max();
-  for (const auto& [keep, drop] : {std::pair{std::size_t{0}, kMinusOne}, {std::size_t{0}, std::size_t{16}}, {std::size_t{4}, std::size_t{12}},
-                                  {std::size_t{15}, std::size_t{0}}, {std::size_t{16}, std::size_t{0}}, {kMinusOne, std::size_t{1}}, {kMinusOne, kMinusOne}}) {
-    GenerateOptions options{.chain = script({50}), .context_policy = ContextPolicy::drop_oldest, .keep_tokens = keep, .drop_tokens = drop};
+  for (const auto& [keep, drop] : {std::pair{std::size_t{0}, kMinusOne},
+                                   {std::size_t{0}, std::size_t{16}},
+                                   {std::size_t{4}, std::size_t{12}},
+                                   {std::size_t{15}, std::size_t{0}},
+                                   {std::size_t{16}, std::size_t{0}},
+                                   {kMinusOne, std::size_t{1}},
+                                   {kMinusOne, kMinusOne}}) {
+    GenerateOptions options{
+        .chain = script({50}), .context_policy = ContextPolicy::drop_oldest, .keep_tokens = keep, .drop_tokens = drop};
     EXPECT_EQ(code_of(session.generate(some_tokens(3), options)), ErrorCode::invalid_argument) << keep << " " << drop;
   }
 }
@@ -300,8 +315,11 @@ TEST(Generation, CancelledDuringPrefillLeavesTheSessionAsItWas) {
 TEST(Generation, CancelledDuringDecodeDeliversWhatWasHeldBack) {
   Session session = start();
   StopSource source;
-  Generation generation =
-      session.generate(some_tokens(5), {.chain = script(tokens_of(*model(), {"ok", "\nHum", "an"})), .stop_strings = {"\nHuman:"}, .stop = source.token()}).value();
+  Generation generation = session
+                              .generate(some_tokens(5), {.chain = script(tokens_of(*model(), {"ok", "\nHum", "an"})),
+                                                         .stop_strings = {"\nHuman:"},
+                                                         .stop = source.token()})
+                              .value();
   EXPECT_EQ(generation.next()->text, "ok");
   EXPECT_EQ(generation.next()->text, "");
   EXPECT_EQ(generation.result().value().finish_reason, FinishReason::cancelled);  // as far as it got
@@ -378,7 +396,9 @@ TEST(Generation, AnErrorOfAProcessorEndsTheAnswerNotTheSession) {
     session.feed(4).value();
   }
   Session session = start();
-  Generation generation = session.generate(some_tokens(50), {.chain = script({50}), .prefill_progress = [](std::size_t, std::size_t) { throw 1; }}).value();
+  Generation generation =
+      session.generate(some_tokens(50), {.chain = script({50}), .prefill_progress = [](std::size_t, std::size_t) { throw 1; }})
+          .value();
   EXPECT_EQ(code_of(generation.finish()), ErrorCode::callback_failed);
   EXPECT_EQ(session.length(), 0u);
 }
@@ -469,7 +489,8 @@ TEST(Generation, GrammarCompleteIsAnEndTokenThatHadNoAlternative) {
   EXPECT_EQ(answer({"a", kEnd}, {}).result.finish_reason, FinishReason::end_token);
   Session session = start();
   auto chain = script({a}, {AllowInTurn({{a}, {}})});
-  EXPECT_EQ(code_of(session.generate(some_tokens(3), {.chain = std::move(chain)}).value().finish()), ErrorCode::degenerate_logits);
+  EXPECT_EQ(code_of(session.generate(some_tokens(3), {.chain = std::move(chain)}).value().finish()),
+            ErrorCode::degenerate_logits);
 }
 
 TEST(Generation, TimingsAddUpOnAnInjectedClock) {
@@ -506,7 +527,10 @@ TEST(Generation, LogprobsAreRawAndFinal) {
   const Token a = token_of(*model(), "a"), b = token_of(*model(), "b");
   Session session = start();
   auto chain = SamplerChain::create({.processors = {AllowInTurn({{a, b}, {a, b}})}, .sampler = greedy()}).value();
-  Generation generation = session.generate(some_tokens(6), {.max_tokens = 1, .chain = std::move(chain), .logprobs = LogprobOptions{.top_logprobs = 3}}).value();
+  Generation generation =
+      session
+          .generate(some_tokens(6), {.max_tokens = 1, .chain = std::move(chain), .logprobs = LogprobOptions{.top_logprobs = 3}})
+          .value();
   const Sample sample = generation.next()->sample.value();
   const std::vector<float> logits = session.logits().all().value();
   const auto logit = [&](Token token) { return static_cast<double>(logits[static_cast<std::size_t>(token)]); };
@@ -514,9 +538,12 @@ TEST(Generation, LogprobsAreRawAndFinal) {
   for (const float one : logits) sum += std::exp(static_cast<double>(one));
   EXPECT_EQ(sample.token, logit(a) >= logit(b) ? a : b);
   EXPECT_NEAR(static_cast<double>(*sample.logprob_raw), logit(sample.token) - std::log(sum), 1e-5);
-  EXPECT_NEAR(static_cast<double>(sample.logprob_final), logit(sample.token) - std::log(std::exp(logit(a)) + std::exp(logit(b))), 1e-5);
+  EXPECT_NEAR(static_cast<double>(sample.logprob_final), logit(sample.token) - std::log(std::exp(logit(a)) + std::exp(logit(b))),
+              1e-5);
   ASSERT_EQ(sample.top_final.size(), 2u);
-  EXPECT_NEAR(std::exp(static_cast<double>(sample.top_final[0].logprob)) + std::exp(static_cast<double>(sample.top_final[1].logprob)), 1.0, 1e-5);
+  EXPECT_NEAR(
+      std::exp(static_cast<double>(sample.top_final[0].logprob)) + std::exp(static_cast<double>(sample.top_final[1].logprob)),
+      1.0, 1e-5);
   EXPECT_EQ(sample.top_raw.size(), 3u);
 }
 
@@ -532,7 +559,12 @@ TEST(Generation, TheSameSeedGivesTheSameTokensHoweverThePromptArrives) {
   const auto run = [&](std::size_t fed_before, std::uint64_t seed) {
     Session session = start();
     if (fed_before > 0) session.feed(std::span(prompt).first(fed_before)).value();
-    return session.generate(std::span(prompt).subspan(fed_before), {.max_tokens = 20, .sampling = {.temperature = 0.9f, .seed = seed}}).value().finish().value().tokens;
+    return session
+        .generate(std::span(prompt).subspan(fed_before), {.max_tokens = 20, .sampling = {.temperature = 0.9f, .seed = seed}})
+        .value()
+        .finish()
+        .value()
+        .tokens;
   };
   EXPECT_EQ(run(0, 3), run(17, 3));
   EXPECT_NE(run(0, 3), run(0, 4));
@@ -550,7 +582,8 @@ TEST(Generation, AFiniteGrammarEndsWithoutEndTokens) {
     EXPECT_TRUE(result.text == "yes" || result.text == "no") << result.text;
     EXPECT_FALSE(result.end_token);
     // Where the text is not whole, nothing is complete.
-    for (Token token = 0; token < static_cast<Token>(model()->tokenizer().size()); ++token) options.sampling.banned.push_back(token);
+    for (Token token = 0; token < static_cast<Token>(model()->tokenizer().size()); ++token)
+      options.sampling.banned.push_back(token);
     EXPECT_EQ(code_of(session.generate(some_tokens(5), options).value().finish()), ErrorCode::degenerate_logits);
   }
 }
@@ -574,8 +607,10 @@ TEST(Generation, GrammarHoldsTheAnswer) {
 }
 
 TEST(Generation, GrammarIsFinishedWithinItsBudget) {
-  const Grammar grammar = Grammar::json_schema(R"({"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":2,
-      "items":{"type":["string","integer","array"]}}}})").value();
+  const Grammar grammar =
+      Grammar::json_schema(R"({"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":2,
+      "items":{"type":["string","integer","array"]}}}})")
+          .value();
   const std::size_t shortest = GrammarMatcher::create(grammar, model()->tokenizer()).value().shortest_tokens().value();
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     // Either max_tokens or the window is the budget.
@@ -597,11 +632,15 @@ TEST(Generation, GrammarIsFinishedWithinItsBudget) {
 }
 
 TEST(Generation, TheSchemaOfTheGrammarJudgesTheAnswer) {
-  constexpr std::string_view kSchema = R"({"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":10,"maximum":9999}},
+  constexpr std::string_view kSchema =
+      R"({"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":10,"maximum":9999}},
       "additionalProperties":false})";
   const auto finish = [](const Grammar& grammar, std::optional<std::size_t> max_tokens, bool close) {
     Session session = start();
-    return session.generate(some_tokens(5), {.max_tokens = max_tokens, .grammar = grammar, .close_within_budget = close}).value().finish().value();
+    return session.generate(some_tokens(5), {.max_tokens = max_tokens, .grammar = grammar, .close_within_budget = close})
+        .value()
+        .finish()
+        .value();
   };
   const Grammar plain = Grammar::json_schema(kSchema, {.whitespace = JsonWhitespace::compact}).value();
   const GenerationResult valid = finish(plain, std::nullopt, true);
@@ -611,7 +650,9 @@ TEST(Generation, TheSchemaOfTheGrammarJudgesTheAnswer) {
   EXPECT_EQ(finish(plain, 2, false).validation->status, Validity::incomplete);
 
   const FieldCheck never{.instance = "/a", .check = [](const JsonField& field) { return "not " + std::string(field.json); }};
-  const Grammar checked = Grammar::json_schema(JsonSchema::compile(kSchema, {.checks = {never}}).value(), {.whitespace = JsonWhitespace::compact}).value();
+  const Grammar checked =
+      Grammar::json_schema(JsonSchema::compile(kSchema, {.checks = {never}}).value(), {.whitespace = JsonWhitespace::compact})
+          .value();
   const GenerationResult invalid = finish(checked, std::nullopt, true);
   EXPECT_EQ(invalid.text, valid.text);
   EXPECT_EQ(invalid.validation->status, Validity::invalid);

@@ -171,7 +171,8 @@ TEST(Prepare, GrammarsGiveTheSameAnswersOnAnyNumberOfThreads) {
 
 TEST(Prepare, AMaskThatFailsIsTheSameErrorAtTheSameToken) {
   const auto run = [](int threads) {
-    const Grammar nested = Grammar::gbnf(R"g(root ::= "(" root ")" | "(" root "]" | "x")g", {.limits = {.max_stack_edges = 40}}).value();
+    const Grammar nested =
+        Grammar::gbnf(R"g(root ::= "(" root ")" | "(" root "]" | "x")g", {.limits = {.max_stack_edges = 40}}).value();
     const Token open = test::token_of(*model(threads), "(");
     GenerateOptions options{.max_tokens = 200};
     options.chain = test::script({open}, {grammar_mask(nested, model(threads)->tokenizer())});

@@ -72,7 +72,8 @@ TEST(PromptLookup, AgreesWithASearch) {
         for (Token& token : piece) token = static_cast<Token>(random() % static_cast<unsigned>(alphabet)) * 77'777 % 200'000;
         if (text.size() > 20 && random() % 4 == 0) {
           const std::size_t from = random() % (text.size() - 12);
-          piece.assign(text.begin() + static_cast<std::ptrdiff_t>(from), text.begin() + static_cast<std::ptrdiff_t>(from + 1 + random() % 12));
+          piece.assign(text.begin() + static_cast<std::ptrdiff_t>(from),
+                       text.begin() + static_cast<std::ptrdiff_t>(from + 1 + random() % 12));
         }
         for (const Token token : piece) {
           lookup.append(token);

@@ -18,7 +18,9 @@ using test::code_of;
 using test::load_tiny;
 using test::some_tokens;
 
-Session start(const std::shared_ptr<const Model>& model, SessionOptions options = {}) { return Session::create(model, std::move(options)).value(); }
+Session start(const std::shared_ptr<const Model>& model, SessionOptions options = {}) {
+  return Session::create(model, std::move(options)).value();
+}
 
 std::vector<float> next_logits(Session& session) { return session.logits().all().value(); }
 
@@ -44,7 +46,8 @@ class SessionTest : public testing::TestWithParam<const char*> {
   std::shared_ptr<const Model> model_ = load_tiny(test::tiny_options(GetParam()));
 };
 
-INSTANTIATE_TEST_SUITE_P(Architectures, SessionTest, testing::Values("llama", "gemma3"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Architectures, SessionTest, testing::Values("llama", "gemma3"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_P(SessionTest, AFeedThatIsStoppedAtAnyPollLeavesNoTrace) {
   Session session = start(model_, {.prefill_chunk = 16});
@@ -77,17 +80,26 @@ TEST_P(SessionTest, WhatAProgressCallbackThrowsIsAnErrorAndLeavesNoTrace) {
                                    }});
   EXPECT_EQ(code_of(thrown), ErrorCode::callback_failed);
   EXPECT_NE(thrown.error().message.find("no more"), std::string::npos);
-  EXPECT_EQ(code_of(session.feed(some_tokens(40, 2), {.progress = [](std::size_t, std::size_t) { throw 7; }})), ErrorCode::callback_failed);
+  EXPECT_EQ(code_of(session.feed(some_tokens(40, 2), {.progress = [](std::size_t, std::size_t) { throw 7; }})),
+            ErrorCode::callback_failed);
   EXPECT_EQ(snapshot(session), before);
 }
 
 TEST_P(SessionTest, ACallFromACallbackIsBusy) {
   Session session = start(model_);
   std::vector<ErrorCode> codes;
-  session.feed(some_tokens(3), {.progress = [&](std::size_t, std::size_t) {
-                 codes = {code_of(session.feed(5)), code_of(session.truncate(0)), code_of(session.fork()), code_of(session.score(some_tokens(2))),
-                          code_of(session.logits(0)), code_of(session.generate("x")), code_of(session.embed("x", {.pooling = Pooling::mean}))};
-               }}).value();
+  session
+      .feed(some_tokens(3), {.progress =
+                                 [&](std::size_t, std::size_t) {
+                                   codes = {code_of(session.feed(5)),
+                                            code_of(session.truncate(0)),
+                                            code_of(session.fork()),
+                                            code_of(session.score(some_tokens(2))),
+                                            code_of(session.logits(0)),
+                                            code_of(session.generate("x")),
+                                            code_of(session.embed("x", {.pooling = Pooling::mean}))};
+                                 }})
+      .value();
   EXPECT_EQ(codes, std::vector<ErrorCode>(7, ErrorCode::busy));
   EXPECT_EQ(session.length(), 3u);
 }
@@ -95,7 +107,8 @@ TEST_P(SessionTest, ACallFromACallbackIsBusy) {
 TEST_P(SessionTest, ReportsProgressAfterEachChunk) {
   Session session = start(model_, {.prefill_chunk = 16});
   std::vector<std::pair<std::size_t, std::size_t>> seen;
-  session.feed(some_tokens(40), {.progress = [&](std::size_t done, std::size_t total) { seen.emplace_back(done, total); }}).value();
+  session.feed(some_tokens(40), {.progress = [&](std::size_t done, std::size_t total) { seen.emplace_back(done, total); }})
+      .value();
   EXPECT_EQ(seen, (std::vector<std::pair<std::size_t, std::size_t>>{{16, 40}, {32, 40}, {40, 40}}));
 }
 
@@ -126,7 +139,8 @@ TEST_P(SessionTest, ContextFullNamesTheNumbers) {
   }();
   const auto full = session.feed(some_tokens(5));
   EXPECT_EQ(code_of(full), ErrorCode::context_full);
-  for (const char* number : {"5", "20", "24"}) EXPECT_NE(full.error().message.find(number), std::string::npos) << full.error().message;
+  for (const char* number : {"5", "20", "24"})
+    EXPECT_NE(full.error().message.find(number), std::string::npos) << full.error().message;
   EXPECT_EQ(next_logits(session), before.logits);
   session.feed(some_tokens(4)).value();
   EXPECT_EQ(session.context_left(), 0u);
@@ -156,7 +170,8 @@ TEST_P(SessionTest, KeepDecidesWhichLogitsThereAre) {
   EXPECT_EQ(next_logits(none), next_logits(all));
 
   for (const std::vector<std::size_t>& bad : {std::vector<std::size_t>{1}, {0, 0}, {5, 3}}) {
-    EXPECT_EQ(code_of(none.feed(some_tokens(1), {.keep = {.mode = Keep::Mode::positions, .positions = bad}})), ErrorCode::invalid_argument);
+    EXPECT_EQ(code_of(none.feed(some_tokens(1), {.keep = {.mode = Keep::Mode::positions, .positions = bad}})),
+              ErrorCode::invalid_argument);
   }
 }
 
@@ -281,11 +296,13 @@ TEST_P(SessionTest, FeedBatchFailsForAllOrNone) {
   EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], {}}}), ErrorCode::invalid_argument);
   EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], long_one}}), ErrorCode::context_full);
   EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[0], good}}), ErrorCode::invalid_argument);
-  EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good, {.mode = Keep::Mode::positions, .positions = unsorted}}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good, {.mode = Keep::Mode::positions, .positions = unsorted}}}),
+            ErrorCode::invalid_argument);
   EXPECT_EQ(fails({{&sessions[0], good}, {&of_other_type, good}}), ErrorCode::invalid_argument);
   EXPECT_EQ(fails({{&sessions[0], good}, {&of_other_model, good}}), ErrorCode::invalid_argument);
   for (const std::size_t poll : {1u, 3u, 9u}) {
-    EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good}, {&sessions[2], good}}, test::CountedStop(poll)), ErrorCode::cancelled);
+    EXPECT_EQ(fails({{&sessions[0], good}, {&sessions[1], good}, {&sessions[2], good}}, test::CountedStop(poll)),
+              ErrorCode::cancelled);
   }
   {
     const auto inside = sessions[2].state()->enter().value();
@@ -314,7 +331,8 @@ TEST_P(SessionTest, ScoreIsTheLogSoftmaxOfEachNextToken) {
     const std::vector<float> logits = fresh.logits(i).value().all().value();
     long double sum = 0;
     for (const float logit : logits) sum += std::exp(static_cast<long double>(logit));
-    const auto expected = static_cast<double>(static_cast<long double>(logits[static_cast<std::size_t>(tokens[i + 1])]) - std::log(sum));
+    const auto expected =
+        static_cast<double>(static_cast<long double>(logits[static_cast<std::size_t>(tokens[i + 1])]) - std::log(sum));
     EXPECT_NEAR(static_cast<double>(scores[i]), expected, 2e-6);
   }
   EXPECT_TRUE(session.score(some_tokens(1)).value().empty());
@@ -396,8 +414,8 @@ std::vector<std::byte> with_broken_weight(const test::TinyModelOptions& options,
 }
 
 TEST(SessionFailureTest, WeightsThatAreNotFiniteAreAnError) {
-  for (const char* name : {"token_embd.weight", "blk.0.attn_norm.weight", "blk.1.attn_q.weight", "blk.1.attn_v.weight", "blk.1.ffn_down.weight",
-                           "output_norm.weight", "output.weight"}) {
+  for (const char* name : {"token_embd.weight", "blk.0.attn_norm.weight", "blk.1.attn_q.weight", "blk.1.attn_v.weight",
+                           "blk.1.ffn_down.weight", "output_norm.weight", "output.weight"}) {
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       test::TinyModelOptions options = test::tiny_options("llama");
       options.tied_head = false;

@@ -133,10 +133,12 @@ Counts compare(const Setting& setting, const std::function<GenerateOptions()>& m
     for (const bool lookup : {false, true}) {
       for (const std::uint64_t draft_seed : {0u, 1u, 2u}) {  // none, the model itself, another
         if (!lookup && draft_seed == 0) continue;
-        SCOPED_TRACE(testing::Message() << architecture << ", at most " << most << ", lookup " << lookup << ", draft model " << draft_seed);
+        SCOPED_TRACE(testing::Message() << architecture << ", at most " << most << ", lookup " << lookup << ", draft model "
+                                        << draft_seed);
         std::optional<Session> draft;
         if (draft_seed != 0) draft = Session::create(tiny(architecture, draft_seed)).value();
-        const Trace drafted = run({.prompt_lookup = lookup, .draft_session = draft ? &*draft : nullptr, .max_draft_tokens = most});
+        const Trace drafted =
+            run({.prompt_lookup = lookup, .draft_session = draft ? &*draft : nullptr, .max_draft_tokens = most});
         expect_same(plain, drafted);
         if (testing::Test::HasFailure()) return counts;
         const Timings& timings = drafted.result.timings;
@@ -164,7 +166,8 @@ class SpeculationTest : public testing::TestWithParam<const char*> {
   std::shared_ptr<const Model> model_ = tiny(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Architectures, SpeculationTest, testing::Values("llama", "gemma3"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Architectures, SpeculationTest, testing::Values("llama", "gemma3"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_P(SpeculationTest, GreedyAndSampledAnswersAreTheSameToTheBit) {
   const std::vector<SamplingOptions> samplings = {
@@ -177,7 +180,8 @@ TEST_P(SpeculationTest, GreedyAndSampledAnswersAreTheSameToTheBit) {
   for (const KvType kv_type : {KvType::f32, KvType::f16, KvType::q8_0}) {
     for (const SamplingOptions& sampling : samplings) {
       const Setting setting{model_, {.kv_type = kv_type}, repeating(40)};
-      const Counts counts = compare(setting, [&] { return GenerateOptions{.max_tokens = 30, .sampling = sampling, .end_tokens = std::vector<Token>{}}; });
+      const Counts counts = compare(
+          setting, [&] { return GenerateOptions{.max_tokens = 30, .sampling = sampling, .end_tokens = std::vector<Token>{}}; });
       all.drafted += counts.drafted;
       all.accepted += counts.accepted;
       if (kv_type == KvType::f16) {  // the draft session's own type
@@ -192,19 +196,24 @@ TEST_P(SpeculationTest, GreedyAndSampledAnswersAreTheSameToTheBit) {
 TEST_P(SpeculationTest, AWindowThatPassesAndSmallChunks) {
   for (const auto& [reserve, chunk] : {std::pair<std::size_t, std::size_t>{0, 1}, {5, 3}, {64, 256}}) {
     const Setting setting{model_, {.prefill_chunk = chunk, .rollback_reserve = reserve}, repeating(60), some_tokens(7, 3)};
-    compare(setting, [&] { return GenerateOptions{.max_tokens = 60, .sampling = {.temperature = 0.0f}, .end_tokens = std::vector<Token>{}}; });
+    compare(setting, [&] {
+      return GenerateOptions{.max_tokens = 60, .sampling = {.temperature = 0.0f}, .end_tokens = std::vector<Token>{}};
+    });
     // A draft that has grown longer than the window, and is wrong in its middle.
     std::vector<Token> tokens = repeating(86);
     const std::vector<Token> others = some_tokens(60, 5);
     tokens.insert(tokens.end(), others.begin(), others.end());
-    compare(setting, [&] { return GenerateOptions{.max_tokens = tokens.size(), .chain = script(tokens), .end_tokens = std::vector<Token>{}}; });
+    compare(setting, [&] {
+      return GenerateOptions{.max_tokens = tokens.size(), .chain = script(tokens), .end_tokens = std::vector<Token>{}};
+    });
   }
 }
 
 TEST_P(SpeculationTest, MaxTokensAndTheWindowEndInsideADraft) {
   for (std::size_t max_tokens = 1; max_tokens <= 12; ++max_tokens) {
     const Setting setting{model_, {}, repeating(40)};
-    const Counts counts = compare(setting, [&] { return GenerateOptions{.max_tokens = max_tokens, .sampling = {.temperature = 0.0f}}; });
+    const Counts counts =
+        compare(setting, [&] { return GenerateOptions{.max_tokens = max_tokens, .sampling = {.temperature = 0.0f}}; });
     EXPECT_EQ(counts.accepted_of_itself, counts.drafted_of_itself);  // none was made in vain
   }
   for (const std::size_t context : {41u, 42u, 47u, 52u}) {
@@ -215,7 +224,8 @@ TEST_P(SpeculationTest, MaxTokensAndTheWindowEndInsideADraft) {
   }
   const Setting setting{model_, {.context_tokens = 48}, repeating(40)};
   compare(setting, [&] {
-    return GenerateOptions{.max_tokens = 60, .sampling = {.temperature = 0.0f}, .context_policy = ContextPolicy::drop_oldest, .keep_tokens = 3};
+    return GenerateOptions{
+        .max_tokens = 60, .sampling = {.temperature = 0.0f}, .context_policy = ContextPolicy::drop_oldest, .keep_tokens = 3};
   });
 }
 
@@ -223,7 +233,8 @@ TEST_P(SpeculationTest, LogprobsAreTheSame) {
   const Setting setting{model_, {}, repeating(40)};
   for (const float temperature : {0.0f, 0.9f}) {
     compare(setting, [&] {
-      return GenerateOptions{.max_tokens = 20, .sampling = {.temperature = temperature, .seed = 2}, .logprobs = LogprobOptions{.top_logprobs = 4}};
+      return GenerateOptions{
+          .max_tokens = 20, .sampling = {.temperature = temperature, .seed = 2}, .logprobs = LogprobOptions{.top_logprobs = 4}};
     });
   }
 }
@@ -256,7 +267,11 @@ TEST_P(SpeculationTest, MasksAreTheSame) {
   const Setting setting{model_, {}, repeating(40)};
   for (const bool sampled : {false, true}) {
     const Counts counts = compare(setting, [&] {
-      return GenerateOptions{.max_tokens = 25, .chain = SamplerChain::create({.processors = {InTurn()}, .sampler = sampled ? top_p({.top_p = 0.9f}) : greedy(), .seed = 4}).value()};
+      return GenerateOptions{
+          .max_tokens = 25,
+          .chain =
+              SamplerChain::create({.processors = {InTurn()}, .sampler = sampled ? top_p({.top_p = 0.9f}) : greedy(), .seed = 4})
+                  .value()};
     });
     EXPECT_EQ(counts.accepted_of_itself, counts.drafted_of_itself);
   }
@@ -276,8 +291,11 @@ TEST_P(SpeculationTest, StopStringsAndEndTokensInsideADraft) {
     const std::vector<Token> tokens = tokens_of(*model_, pieces);
     std::vector<Token> prompt = some_tokens(6);
     for (int i = 0; i < 2; ++i) prompt.insert(prompt.end(), tokens.begin(), tokens.end());
-    for (const std::vector<std::string>& stops : std::vector<std::vector<std::string>>{{}, {"\nHuman:"}, {"<|mark|>"}, {"k<|mark|> x"}, {"\n###"}, {"kiw"}, {"bc", "Human"}}) {
-      const Counts counts = compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_strings = stops}; });
+    for (const std::vector<std::string>& stops : std::vector<std::vector<std::string>>{
+             {}, {"\nHuman:"}, {"<|mark|>"}, {"k<|mark|> x"}, {"\n###"}, {"kiw"}, {"bc", "Human"}}) {
+      const Counts counts = compare({model_, {}, prompt}, [&] {
+        return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_strings = stops};
+      });
       all.drafted += counts.drafted;
       all.accepted += counts.accepted;
     }
@@ -289,8 +307,11 @@ TEST_P(SpeculationTest, StopTokensAndTheCallersEndTokens) {
   const std::vector<Token> tokens = some_tokens(12);
   std::vector<Token> prompt = some_tokens(12);
   prompt.push_back(40);
-  compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_tokens = {tokens[7]}}; });
-  compare({model_, {}, prompt}, [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .end_tokens = std::vector<Token>{tokens[9]}}; });
+  compare({model_, {}, prompt},
+          [&] { return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .stop_tokens = {tokens[7]}}; });
+  compare({model_, {}, prompt}, [&] {
+    return GenerateOptions{.max_tokens = 14, .chain = script(tokens), .end_tokens = std::vector<Token>{tokens[9]}};
+  });
 }
 
 TEST_P(SpeculationTest, AnErrorOfAProcessorEndsTheAnswerAtTheSamePlace) {
@@ -322,7 +343,10 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
         case 1: fork = session.fork().value(); break;  // and both go on
         case 2: session.truncate(session.length() - 4).value(); break;
         case 3: session.feed(some_tokens(2, 5)).value(); break;
-        case 4: EXPECT_TRUE(session.generate(some_tokens(3), {.max_tokens = 3, .speculation = {.prompt_lookup = true}}).value().finish()); break;
+        case 4:
+          EXPECT_TRUE(
+              session.generate(some_tokens(3), {.max_tokens = 3, .speculation = {.prompt_lookup = true}}).value().finish());
+          break;
         case 5: EXPECT_EQ(code_of(session.truncate(session.length() + 1)), ErrorCode::invalid_argument); break;
         case 6: EXPECT_EQ(code_of(session.feed(-1)), ErrorCode::invalid_argument); break;
         case 7: EXPECT_EQ(code_of(session.feed(some_tokens(5), stopped)), ErrorCode::cancelled); break;
@@ -331,7 +355,8 @@ TEST_P(SpeculationTest, ACallerWhoStepsInBetweenSeesTheSameSession) {
       if (fork) {
         const std::vector<float> own = fork->logits().all().value();
         out.logits_after.insert(out.logits_after.end(), own.begin(), own.end());
-        const Trace forked = trace(*fork, fork->generate(some_tokens(1), {.max_tokens = 3, .speculation = {.prompt_lookup = lookup}}).value());
+        const Trace forked =
+            trace(*fork, fork->generate(some_tokens(1), {.max_tokens = 3, .speculation = {.prompt_lookup = lookup}}).value());
         out.logits_after.insert(out.logits_after.end(), forked.logits_after.begin(), forked.logits_after.end());
       }
       return out;
@@ -369,12 +394,18 @@ TEST(SpeculationOnSmolLM2, QuotesToTheSameBits) {
   RILL_REQUIRE_MODEL(path, "SmolLM2-135M-Instruct.Q4_1.gguf");
   const auto model = Model::load(path).value();
   const std::string task =
-      "<|im_start|>user\nCopy this text exactly, word for word:\n\nThe harbour of Lindmouth was built in 1842 by the engineer Thomas "
+      "<|im_start|>user\nCopy this text exactly, word for word:\n\nThe harbour of Lindmouth was built in 1842 by the engineer "
+      "Thomas "
       "Arkwright, who had already drained the marshes to the north of the town.<|im_end|>\n<|im_start|>assistant\n";
   for (const float temperature : {0.0f, 0.6f}) {
     const auto run = [&](SpeculationOptions speculation) {
       Session session = Session::create(model, {.context_tokens = 512}).value();
-      return trace(session, session.generate(task, {.max_tokens = 30, .sampling = {.temperature = temperature, .seed = 3}, .speculation = speculation, .parse_special = true}).value());
+      return trace(session, session
+                                .generate(task, {.max_tokens = 30,
+                                                 .sampling = {.temperature = temperature, .seed = 3},
+                                                 .speculation = speculation,
+                                                 .parse_special = true})
+                                .value());
     };
     const Trace plain = run({});
     const Trace lookup = run({.prompt_lookup = true});

@@ -70,7 +70,8 @@ Outcome naive(const std::vector<std::string>& stops, const std::string& text) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     std::optional<std::string> best;
     for (const std::string& stop : stops) {
-      if (end >= stop.size() && text.compare(end - stop.size(), stop.size(), stop) == 0 && (!best || stop.size() > best->size())) best = stop;
+      if (end >= stop.size() && text.compare(end - stop.size(), stop.size(), stop) == 0 && (!best || stop.size() > best->size()))
+        best = stop;
     }
     if (best) return {text.substr(0, end - best->size()), best};
   }
@@ -129,8 +130,9 @@ TEST(StopMatcherTest, X08AgreesWithTheDefinitionAroundHiddenTokens) {
       std::size_t most = 0;
       for (std::size_t i = 0; i < stops.size(); ++i) {
         const bool hidden = joined(stops[i], true) != texts[i];
-        const bool ends = hidden ? before.size() >= stops[i].size() && std::equal(stops[i].rbegin(), stops[i].rend(), before.rbegin())
-                                 : before.back().size() == 1 && joined(before, true).ends_with(texts[i]);
+        const bool ends =
+            hidden ? before.size() >= stops[i].size() && std::equal(stops[i].rbegin(), stops[i].rend(), before.rbegin())
+                   : before.back().size() == 1 && joined(before, true).ends_with(texts[i]);
         if (!ends) continue;
         stopped = true;
         mixed += hidden && stops[i].size() > 1;

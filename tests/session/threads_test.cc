@@ -136,7 +136,8 @@ TEST(ThreadsTest, A02GenerationsThatFightForASessionEndInBusyOrStale) {
           EXPECT_EQ(result->tokens.size(), 12u);
           ++finished;
         } else {
-          EXPECT_TRUE(result.error().code == ErrorCode::busy || result.error().code == ErrorCode::stale_handle) << result.error().message;
+          EXPECT_TRUE(result.error().code == ErrorCode::busy || result.error().code == ErrorCode::stale_handle)
+              << result.error().message;
         }
       }
     });

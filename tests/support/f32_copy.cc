@@ -21,7 +21,9 @@ void put_value(ByteWriter& out, const gguf::Value& value) {
           out.put(static_cast<std::uint32_t>(gguf::ValueType::string)).put(std::uint64_t{data.size()});
           for (std::size_t i = 0; i < data.size(); ++i) out.put_string(data[i]);
         } else if constexpr (std::is_same_v<T, gguf::NumberArray>) {
-          out.put(static_cast<std::uint32_t>(data.type)).put(std::uint64_t{data.size()}).put(std::span<const std::byte>(data.bytes));
+          out.put(static_cast<std::uint32_t>(data.type))
+              .put(std::uint64_t{data.size()})
+              .put(std::span<const std::byte>(data.bytes));
         } else if constexpr (!std::is_same_v<T, gguf::NestedArray>) {
           // Integers are held widened; little-endian, their first bytes are the narrow value.
           out.put(std::as_bytes(std::span(&data, 1)).first(gguf::byte_width(value.type)));
@@ -48,7 +50,8 @@ struct Copy {
       std::memcpy(out.data(), head.data() + offset, count);
       return count;
     }
-    auto piece = std::upper_bound(pieces.begin(), pieces.end(), offset, [](std::uint64_t at, const Piece& p) { return at < p.offset; });
+    auto piece =
+        std::upper_bound(pieces.begin(), pieces.end(), offset, [](std::uint64_t at, const Piece& p) { return at < p.offset; });
     --piece;
     const gguf::TensorInfo& tensor = piece->tensor;
     const auto& type = info(tensor.type);
@@ -90,7 +93,9 @@ ByteSourcePtr f32_copy(ByteSourcePtr original) {
   copy->head = writer.finish();
   for (Copy::Piece& piece : copy->pieces) piece.offset += copy->head.size();
   copy->size = copy->head.size() + offset;
-  return from_callback(copy->size, [copy](std::uint64_t at, std::span<std::byte> out) { return copy->read(at, out); }, "F32 copy").value();
+  return from_callback(
+             copy->size, [copy](std::uint64_t at, std::span<std::byte> out) { return copy->read(at, out); }, "F32 copy")
+      .value();
 }
 
 }  // namespace rill::test

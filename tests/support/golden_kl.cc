@@ -73,7 +73,8 @@ GoldenKl measure_golden_kl(const std::filesystem::path& golden, const std::share
   const json& peer = data.at("llama_cpp_f16_cache");
   GoldenKl result;
   result.model_file = data.at("model_file");
-  result.llama_cpp = {divergences.size(), peer.at("kl_mean"), peer.at("kl_median"), peer.at("kl_p99"), peer.at("kl_max"), peer.at("top1_agreement")};
+  result.llama_cpp = {divergences.size(), peer.at("kl_mean"), peer.at("kl_median"),
+                      peer.at("kl_p99"),  peer.at("kl_max"),  peer.at("top1_agreement")};
   result.rill.positions = divergences.size();
   for (const double one : divergences) result.rill.kl_mean += one / static_cast<double>(divergences.size());
   result.rill.kl_median = quantile(divergences, 0.5);

@@ -10,8 +10,8 @@
 namespace rill::test {
 
 enum class HostFloatMode { flush_denormals, round_down, round_up, round_to_zero };
-inline constexpr HostFloatMode kHostFloatModes[] = {HostFloatMode::flush_denormals, HostFloatMode::round_down, HostFloatMode::round_up,
-                                                    HostFloatMode::round_to_zero};
+inline constexpr HostFloatMode kHostFloatModes[] = {HostFloatMode::flush_denormals, HostFloatMode::round_down,
+                                                    HostFloatMode::round_up, HostFloatMode::round_to_zero};
 
 class ScopedHostFloatMode {
  public:
