@@ -48,6 +48,22 @@ TEST(JsonSchemaTest, BoundsOfNumbersAreExact) {
                   {"[15]"});
 }
 
+TEST(JsonSchemaTest, NumbersWhoseExponentsAreTooLargeToCountWith) {
+  expect_language(R"({"const":[1e10001]})", {"[1e10001]"}, {"[1e10002]", "[1]", "1e10001"});
+  expect_language(R"({"enum":[{"a":-1e-20000},{"a":[[1E+99999]]}]})", {R"({"a":-1e-20000})", R"({"a":[[1E+99999]]})"},
+                  {R"({"a":0})", R"({"a":[[1]]})"});
+  for (const std::string_view schema :
+       {R"({"not":{"const":1e10001}})", R"({"not":{"enum":[[1e10001]]}})", R"({"type":"number","minimum":1e10001})",
+        R"({"type":"number","multipleOf":1e-10001})", R"({"const":1e10001})", R"({"minLength":1e10001})"}) {
+    const auto grammar = Grammar::json_schema(schema, kCompact);
+    if (grammar) {
+      EXPECT_FALSE(grammar->match("1e10001").value().matches) << schema;
+    } else {
+      EXPECT_NE(grammar.error().code, ErrorCode::internal) << schema;
+    }
+  }
+}
+
 TEST(JsonSchemaTest, J03NothingIsDroppedInSilence) {
   expect_language(R"({"type":"number","minimum":0})", {"0", "1.5"}, {"-1"});
   expect_language(R"({"type":"array","items":{"type":"integer"},"uniqueItems":true})", {"[1,2]", "[]"}, {"[1,1]", "[1,2,1.0]"});
