@@ -225,9 +225,9 @@ Params bind(const Builtin& builtin, const Args& args) {
   for (const auto& [name, value] : args.named) {
     const auto at = static_cast<std::size_t>(
         std::find_if(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&name = name](const char* known) { return name == known; }) - names.begin());
+                     [&name = name.bytes](const char* known) { return name == known; }) - names.begin());
     if (at == count || params.given_[at]) {
-      fail(ErrorCode::malformed, "{}() got an unexpected argument '{}'", builtin.name, name);
+      fail(ErrorCode::malformed, "{}() got an unexpected argument '{}'", builtin.name, name.bytes);
     }
     params.values_[at] = value;
     params.given_[at] = true;

@@ -15,10 +15,15 @@ namespace rill::chat {
 
 class Runtime;
 
+struct Keyword {
+  Text name;  // untrusted where a mapping was spread
+  Value value;
+};
+
 // The arguments of one call as written.
 struct Args {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<Keyword> named;
 };
 
 // Arguments matched to a builtin's parameters. A parameter that got none is undefined and not `given`.

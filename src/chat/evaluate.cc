@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+#include <unordered_set>
 
 namespace rill::chat {
 
@@ -137,7 +139,7 @@ Args Runtime::arguments(const Node& n) {
   const std::size_t first_named = end - n.names.size();
   for (std::size_t i = 1; i < first_named; ++i) args.positional.push_back(evaluate(n.kids[i]));
   for (std::size_t i = first_named; i < end; ++i) {
-    args.named.emplace_back(n.names[i - first_named], evaluate(n.kids[i]));
+    args.named.push_back({{n.names[i - first_named], {}}, evaluate(n.kids[i])});
   }
   if (n.spread_list) {
     for (const Value& value : items(evaluate(n.kids[end]))) args.positional.push_back(value);
@@ -149,14 +151,15 @@ Args Runtime::arguments(const Node& n) {
     }
     for (const auto& [key, value] : dict.dict().items) {
       if (!key.is(Kind::string)) fail(ErrorCode::malformed, "keywords must be strings");
-      args.named.emplace_back(key.view(), value);
+      budget().memory(key.view().size());
+      args.named.push_back({key.text(), value});
     }
   }
   budget().step(args.positional.size() + args.named.size());
-  for (std::size_t i = 1; n.spread_dict && i < args.named.size(); ++i) {
-    const auto repeats = [&](const auto& other) { return other.first == args.named[i].first; };
-    if (std::any_of(args.named.begin(), args.named.begin() + static_cast<std::ptrdiff_t>(i), repeats)) {
-      fail(ErrorCode::malformed, "multiple values for the keyword argument '{}'", args.named[i].first);
+  std::unordered_set<std::string_view> names;
+  for (const Keyword& keyword : args.named) {
+    if (n.spread_dict && !names.insert(keyword.name.bytes).second) {
+      fail(ErrorCode::malformed, "multiple values for the keyword argument '{}'", keyword.name.bytes);
     }
   }
   return args;
@@ -165,7 +168,7 @@ Args Runtime::arguments(const Node& n) {
 Value Runtime::evaluate_call(const Node& n, const Value* caller) {
   const Value callee = evaluate(n.kids[0]);
   Args args = arguments(n);
-  if (caller != nullptr) args.named.emplace_back("caller", *caller);
+  if (caller != nullptr) args.named.push_back({{"caller", {}}, *caller});
   line_ = n.line;
   return call(callee, args);
 }

@@ -156,7 +156,7 @@ class PercentFormatter {
     }
     used_name_ = true;
     for (const auto& [key, value] : args_.named) {
-      if (key == *name) return value;
+      if (key.bytes == *name) return value;
     }
     fail(ErrorCode::malformed, "the format's name '{}' has no value", *name);
   }
@@ -320,7 +320,7 @@ class BraceFormatter {
       return args_.positional[index];
     }
     for (const auto& [key, value] : args_.named) {
-      if (key == name) return value;
+      if (key.bytes == name) return value;
     }
     fail(ErrorCode::malformed, "the format's name '{}' has no value", name);
   }

@@ -117,9 +117,9 @@ class JsonWriter {
   bool ensure_ascii = false;
   bool sort_keys = false;
   bool has_indent = false;
-  std::string indent;
-  std::string item_separator = ", ";
-  std::string key_separator = ": ";
+  Text indent;
+  Text item_separator{", ", {}};
+  Text key_separator{": ", {}};
 
   void write(const Value& value, std::size_t level) {
     const Budget::Depth depth(out_.budget());
@@ -147,10 +147,12 @@ class JsonWriter {
     }
   }
 
+  void punctuate(const Text& text, bool untrusted) { out_.add(text.bytes, untrusted || text.tainted()); }
+
   void new_line(std::size_t level, bool untrusted) {
     if (!has_indent) return;
     out_.add("\n", untrusted);
-    for (std::size_t i = 0; i < level; ++i) out_.add(indent, untrusted);
+    for (std::size_t i = 0; i < level; ++i) punctuate(indent, untrusted);
   }
 
   void write_array(const Value& value, std::size_t level) {
@@ -161,7 +163,7 @@ class JsonWriter {
     }
     out_.add("[", value.untrusted);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) out_.add(item_separator, value.untrusted);
+      if (i > 0) punctuate(item_separator, value.untrusted);
       new_line(level + 1, value.untrusted);
       write(items[i], level + 1);
     }
@@ -183,10 +185,10 @@ class JsonWriter {
     }
     out_.add("{", value.untrusted);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) out_.add(item_separator, value.untrusted);
+      if (i > 0) punctuate(item_separator, value.untrusted);
       new_line(level + 1, value.untrusted);
       write_key(items[i].first);
-      out_.add(key_separator, value.untrusted);
+      punctuate(key_separator, value.untrusted);
       write(items[i].second, level + 1);
     }
     new_line(level, value.untrusted);
@@ -246,13 +248,13 @@ Value tojson(Runtime& runtime, const Value& self, const Params& params) {
   writer.sort_keys = params.flag(3);
   if (params.given(1) && !params[1].is(Kind::none)) {
     writer.has_indent = true;
-    writer.item_separator = ",";
+    writer.item_separator = {",", {}};
     if (params[1].is(Kind::string)) {
-      writer.indent = params[1].view();
+      writer.indent = params[1].text();
     } else {
       const std::int64_t width = params.integer(1, 0);
       if (width > 1000) fail(ErrorCode::unsupported, "an indent of more than 1000 is unsupported");
-      writer.indent = std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' ');
+      writer.indent.bytes.assign(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' ');
     }
   }
   if (params.given(2) && !params[2].is(Kind::none)) {
@@ -260,8 +262,8 @@ Value tojson(Runtime& runtime, const Value& self, const Params& params) {
     if (pair.size() != 2 || !pair[0].is(Kind::string) || !pair[1].is(Kind::string)) {
       fail(ErrorCode::malformed, "separators must be two strings");
     }
-    writer.item_separator = pair[0].view();
-    writer.key_separator = pair[1].view();
+    writer.item_separator = pair[0].text();
+    writer.key_separator = pair[1].text();
   }
   writer.write(self, 0);
   return runtime.heap().string(out.take());

@@ -170,7 +170,7 @@ Value arithmetic(Runtime& runtime, Op op, const Value& left, const Value& right)
     args.positional = right.is(Kind::tuple) ? right.sequence().items : std::vector<Value>{right};
     if (right.is(Kind::dict)) {
       for (const auto& [key, value] : right.dict().items) {
-        if (key.is(Kind::string)) args.named.emplace_back(key.view(), value);
+        if (key.is(Kind::string)) args.named.push_back({key.text(), value});
       }
     }
     return percent_format(runtime, left.text(), args);

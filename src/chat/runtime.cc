@@ -183,12 +183,12 @@ Value Runtime::call_macro(const Macro& macro, const Args& args) {
   const Node& n = *macro.node;
   const std::size_t count = n.names.size();
   Scope* scope = new_scope(macro.scope);
-  std::vector<std::pair<std::string, Value>> named = args.named;
+  std::vector<Keyword> named = args.named;
   const auto take = [&named](std::string_view name) -> std::optional<Value> {
     const auto found =
-        std::find_if(named.begin(), named.end(), [name](const auto& entry) { return entry.first == name; });
+        std::find_if(named.begin(), named.end(), [name](const Keyword& keyword) { return keyword.name.bytes == name; });
     if (found == named.end()) return std::nullopt;
-    const Value value = found->second;
+    const Value value = found->value;
     named.erase(found);
     return value;
   };
@@ -212,7 +212,7 @@ Value Runtime::call_macro(const Macro& macro, const Args& args) {
     for (const auto& [name, value] : named) insert(heap_, *kwargs, heap_.string(name), value);
     scope->set("kwargs", Value::of(Kind::dict, kwargs));
   } else if (!named.empty()) {
-    fail(ErrorCode::malformed, "macro '{}' takes no keyword argument '{}'", n.text, named.front().first);
+    fail(ErrorCode::malformed, "macro '{}' takes no keyword argument '{}'", n.text, named.front().name.bytes);
   }
   const std::size_t used = std::min(count, args.positional.size());
   if (n.wants_varargs) {

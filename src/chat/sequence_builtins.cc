@@ -171,10 +171,10 @@ Value map(Runtime& runtime, const Value& self, const Params& params) {
   if (args.positional.empty()) {
     Value attribute, otherwise;
     for (const auto& [name, value] : args.named) {
-      if (name != "attribute" && name != "default") {
-        fail(ErrorCode::malformed, "Unexpected keyword argument '{}'", name);
+      if (name.bytes != "attribute" && name.bytes != "default") {
+        fail(ErrorCode::malformed, "Unexpected keyword argument '{}'", name.bytes);
       }
-      (name == "attribute" ? attribute : otherwise) = value;
+      (name.bytes == "attribute" ? attribute : otherwise) = value;
     }
     if (attribute.is(Kind::undefined)) fail(ErrorCode::malformed, "map requires a filter argument");
     for (const Value& item : runtime.items(self)) {
@@ -362,6 +362,7 @@ Value to_integer(Runtime& runtime, const Value& self, const Params& params) {
   if (self.is_integral()) return Value::of(self.as_integer(), self.untrusted);
   if (self.is(Kind::real)) return std::isnan(self.real) ? otherwise : truncate_real(self.real, self.untrusted);
   if (!self.is(Kind::string)) return otherwise;
+  runtime.budget().walk(self.view().size());
   const std::int64_t base = params.integer(1, 10);
   const bool tainted = self.text().tainted();
   std::int64_t integer = 0;
@@ -375,6 +376,7 @@ Value to_integer(Runtime& runtime, const Value& self, const Params& params) {
 Value to_real(Runtime& runtime, const Value& self, const Params& params) {
   if (self.is(Kind::undefined)) runtime.undefined_error(self);
   if (self.is_number()) return Value::of(self.as_real(), self.untrusted);
+  if (self.is(Kind::string)) runtime.budget().walk(self.view().size());
   double real = 0;
   if (self.is(Kind::string) && parse_real(self.view(), real)) return Value::of(real, self.text().tainted());
   return params.given(0) ? params[0] : Value::of(0.0);
@@ -388,6 +390,7 @@ double round_common(double value, std::int64_t precision) {
     std::from_chars(digits.data(), digits.data() + digits.size(), rounded);
     return rounded;
   }
+  if (precision < -400) return 0.0 * value;
   const double unit = std::pow(10.0, static_cast<double>(-precision));
   return std::isfinite(unit) ? std::nearbyint(value / unit) * unit : 0.0 * value;
 }

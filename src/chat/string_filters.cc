@@ -85,6 +85,7 @@ Value truncate(Runtime& runtime, const Value& self, const Params& params) {
 
 Value wordcount(Runtime& runtime, const Value& self, const Params&) {
   const Value text = to_string(runtime.heap(), self);
+  runtime.budget().walk(text.view().size());
   std::int64_t words = 0;
   bool inside = false;
   for (std::size_t i = 0; i < text.view().size();) {

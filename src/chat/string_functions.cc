@@ -47,12 +47,15 @@ Value capitalize(Runtime& runtime, const Value& self, const Params&) {
 Value strip_sides(Runtime& runtime, const Text& text, const Params& params, bool left, bool right) {
   std::size_t begin = 0, end = text.bytes.size();
   const std::string_view bytes = text.bytes;
+  const std::size_t characters = params.given(0) && params[0].is(Kind::string) ? params[0].view().size() : 0;
   while (left && begin < end) {
+    runtime.budget().step(1 + characters / 64);
     const CodePoint c = decode(bytes, begin);
     if (!strips(params, c, bytes.substr(begin, c.length))) break;
     begin += c.length;
   }
   while (right && end > begin) {
+    runtime.budget().step(1 + characters / 64);
     const CodePoint c = decode_before(bytes, end);
     if (!strips(params, c, bytes.substr(end - c.length, c.length))) break;
     end -= c.length;
@@ -68,7 +71,7 @@ Value replace_text(Runtime& runtime, const Text& text, const Text& from, const T
   Builder out(runtime.budget());
   const std::string& bytes = text.bytes;
   std::size_t done = 0;
-  runtime.budget().step(bytes.size() / 64);
+  runtime.budget().search(bytes.size(), from.bytes.size());
   if (from.bytes.empty()) {  // before every code point and at the end
     while (left > 0) {
       out.add(to);

@@ -69,6 +69,7 @@ std::vector<Value> split_space(Runtime& runtime, const Text& text, std::size_t l
 std::vector<Value> split_at(Runtime& runtime, const Text& text, std::string_view separator, std::size_t limit,
                             bool from_right) {
   if (separator.empty()) fail(ErrorCode::malformed, "empty separator");
+  runtime.budget().search(text.bytes.size(), separator.size());
   std::vector<Value> parts;
   std::size_t begin = 0, end = text.bytes.size();
   while (parts.size() < limit) {
@@ -91,7 +92,7 @@ Value split_sides(Runtime& runtime, const Value& self, const Params& params, boo
   const std::int64_t most = params.integer(1, -1);
   const std::size_t limit = most < 0 ? kNpos : static_cast<std::size_t>(most);
   const bool by_space = !params.given(0) || params[0].is(Kind::none);
-  runtime.budget().step(self.view().size() / 64);
+  if (by_space) runtime.budget().walk(self.view().size());
   std::vector<Value> parts = by_space ? split_space(runtime, self.text(), limit, from_right)
                                       : split_at(runtime, self.text(), params.text(0).bytes, limit, from_right);
   if (from_right) std::reverse(parts.begin(), parts.end());
@@ -117,6 +118,7 @@ Value partition_at(Runtime& runtime, const Value& self, const Params& params, bo
   const std::string& separator = params.text(0).bytes;
   if (separator.empty()) fail(ErrorCode::malformed, "empty separator");
   const Text& text = self.text();
+  runtime.budget().search(text.bytes.size(), separator.size());
   const std::size_t at = from_right ? text.bytes.rfind(separator) : text.bytes.find(separator);
   const std::size_t size = text.bytes.size();
   std::vector<Value> parts;
@@ -149,8 +151,8 @@ ByteRange window(Runtime& runtime, std::string_view bytes, const Params& params)
 Value find_sides(Runtime& runtime, const Value& self, const Params& params, bool from_right, bool must) {
   const ByteRange range = window(runtime, self.view(), params);
   const std::string_view inside = self.view().substr(range.begin, range.end - range.begin);
-  runtime.budget().step(inside.size() / 64);
   const std::string& sought = params.text(0).bytes;
+  runtime.budget().search(inside.size(), sought.size());
   const std::size_t at = from_right ? inside.rfind(sought) : inside.find(sought);
   if (at == kNpos && must) fail(ErrorCode::malformed, "substring not found");
   if (at == kNpos) return Value::of(std::int64_t{-1});
@@ -173,7 +175,7 @@ Value count(Runtime& runtime, const Value& self, const Params& params) {
   const ByteRange range = window(runtime, self.view(), params);
   const std::string_view inside = self.view().substr(range.begin, range.end - range.begin);
   const std::string& sought = params.text(0).bytes;
-  runtime.budget().step(inside.size() / 64);
+  runtime.budget().search(inside.size(), sought.size());
   if (sought.empty()) return Value::of(static_cast<std::int64_t>(count_code_points(inside) + 1));
   std::int64_t found = 0;
   for (std::size_t at = inside.find(sought); at != kNpos; at = inside.find(sought, at + sought.size())) ++found;
@@ -218,8 +220,9 @@ Value join_strings(Runtime& runtime, const Value& self, const Params& params) {
 }
 
 template <bool (*kTest)(std::uint32_t)>
-Value all_are(Runtime&, const Value& self, const Params&) {
+Value all_are(Runtime& runtime, const Value& self, const Params&) {
   const std::string_view bytes = self.view();
+  runtime.budget().walk(bytes.size());
   for (std::size_t i = 0; i < bytes.size();) {
     const CodePoint c = decode(bytes, i);
     if (!kTest(c.value)) return Value::of(false);
@@ -237,6 +240,7 @@ bool test_alpha(std::uint32_t c) { return is_alpha(c); }
 // Whether all cased letters are of the one case, and there is one.
 Value in_case(Runtime& runtime, const Value& self, bool lower_case) {
   const Value text = to_string(runtime.heap(), self);
+  runtime.budget().walk(text.view().size());
   bool found = false;
   for (std::size_t i = 0; i < text.view().size();) {
     const CodePoint c = decode(text.view(), i);

@@ -36,6 +36,12 @@ class Budget {
     if (count > limits_.steps - steps_) exceeded("steps", limits_.steps);
     steps_ += count;
   }
+  // Decoding and judging each character of a text.
+  void walk(std::size_t bytes) { step(bytes / 8); }
+  // Looking for one text in another, which may have to compare most of it at each place.
+  void search(std::size_t bytes, std::size_t sought) {
+    if (sought <= bytes) step((bytes - sought) / 32 * (1 + sought / 64) + sought / 64);
+  }
   void memory(std::size_t bytes) {
     if (bytes > limits_.memory_bytes - memory_) exceeded("memory_bytes", limits_.memory_bytes);
     memory_ += bytes;

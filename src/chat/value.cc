@@ -258,7 +258,7 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
     if (!item.is(Kind::string)) {
       fail(ErrorCode::malformed, "'in <string>' requires string as left operand, not {}", type_name(item));
     }
-    budget.step(container.view().size() / 64);
+    budget.search(container.view().size(), item.view().size());
     return container.view().find(item.view()) != std::string_view::npos;
   }
   if (container.is(Kind::dict)) {

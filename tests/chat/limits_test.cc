@@ -52,6 +52,16 @@ void on_small_stack(std::function<void()> body) {
 }
 
 // C04. That 16 MiB are enough to run into the other limit shows that memory stays below.
+TEST(ChatLimitsTest, LongTextsReadAgainAndAgain) {
+  for (const char* use : {"s.isalpha()", "s.islower()", "s is lower", "s.strip('a')", "s.lstrip('a')", "s | int", "s | float",
+                          "s | wordcount", "s.count('a' * 50000 ~ 'b')", "('a' * 50000 ~ 'b') in s", "s.split('a' * 50000 ~ 'b')",
+                          "s.partition('a' * 50000 ~ 'b')", "s.replace('a' * 50000 ~ 'b', '')", "s.rfind('b' ~ 'a' * 50000)"}) {
+    SCOPED_TRACE(use);
+    expect_limit("{% set s = 'a' * 1000000 %}{% for i in range(1000) %}{% if " + std::string(use) + " %}{% endif %}{% endfor %}",
+                 "steps =", {});
+  }
+}
+
 TEST(ChatLimitsTest, GiantLoops) {
   const ChatTemplateLimits limits{.memory_bytes = 16 << 20};
   expect_limit("{% for k in range(900000000) %}.{% endfor %}", "range_items =", limits);

@@ -42,6 +42,18 @@ std::string render(const std::string& source, const RenderOptions& options) {
   return marked(*prompt);
 }
 
+TEST(ProvenanceTest, NamesOfSpreadMappingsAndPunctuationOfJson) {
+  RenderOptions options;
+  options.variables = {{"d", JsonObject{{"k", "v"}}}, {"s", ";"}};
+  for (const char* source : {"{{ dict(**d) | list | join }}", "{{ dict({}, **d) | list | join }}", "{{ dict({}, **d).keys() | join }}",
+                             "{% macro f() %}{{ kwargs | list | join }}{% endmacro %}{{ f(**d) }}"}) {
+    EXPECT_EQ(render(source, options), "{k}") << source;
+  }
+  EXPECT_EQ(render("{{ dict(own=1, **d) | list | join('-') }}", options), "own-{k}");
+  EXPECT_EQ(render("{{ [1, 2] | tojson(separators=(s, ':')) }}", options), "[1{;}2]");
+  EXPECT_EQ(render("{{ [1] | tojson(indent=s) }}", options), "[\n{;}1\n]");
+}
+
 TEST(ProvenanceTest, EveryOperationKeepsTrack) {
   RenderOptions options;
   options.bos_token = "<s>";
