@@ -204,7 +204,7 @@ Result<void> GenerationState::step(Chunk& chunk) {
   if (options_.stop.stop_requested()) return make_error(ErrorCode::cancelled, "stopped");
   if (phase_ == Phase::prompt) {
     RILL_TRY(prefill());
-  } else if (!advance()) {
+  } else {  // what is forced is not computed, guessed or not
     if (forces()) {
       RILL_ASSIGN(const bool taken, choose_forced(chunk));
       if (taken) return {};
@@ -214,7 +214,7 @@ Result<void> GenerationState::step(Chunk& chunk) {
       end(FinishReason::context_full, chunk);
       return {};
     }
-    RILL_TRY(feed_last_tokens());
+    if (!advance()) RILL_TRY(feed_last_tokens());
   }
   not_computed_ = 0;
   return choose(HeldLogits(*session_, 0), chunk);
@@ -256,10 +256,12 @@ void GenerationState::count(const SessionState::Reused& reused) {
 }
 
 bool GenerationState::advance() {
-  if (missing().size() != 1 || !session_->advance(tokens_.back())) return false;
-  speculation_->count_accepted();
-  ++result_.timings.accepted_tokens;
-  return true;
+  if (missing().empty()) return false;
+  while (!missing().empty() && session_->advance(missing().front())) {
+    speculation_->count_accepted();
+    ++result_.timings.accepted_tokens;
+  }
+  return missing().empty();
 }
 
 Result<void> GenerationState::choose(const LogitsSource& logits, Chunk& chunk) {

@@ -205,6 +205,25 @@ TEST_P(ForcedTokens, EndWhereTheAnswerEnds) {
   EXPECT_EQ(full.tokens, first_of(whole.tokens, 40 - kPrompt + 1));
 }
 
+TEST_P(ForcedTokens, LeaveTheSameSessionBesideADraft) {
+  const auto held = [](std::size_t max_tokens, bool has_draft) {
+    auto session = Session::create(model(GetParam()), {.context_tokens = 256}).value();
+    auto draft = Session::create(model(GetParam()), {.context_tokens = 256}).value();
+    GenerateOptions options = options_for(record());
+    options.max_tokens = max_tokens;
+    options.close_within_budget = false;
+    if (has_draft) options.speculation.draft_session = &draft;
+    auto answer = session.generate(some_tokens(kPrompt), options).value();
+    std::vector<std::size_t> lengths;
+    while (answer.next()) lengths.push_back(session.length());
+    return std::pair(lengths, std::vector<Token>(session.tokens().begin(), session.tokens().end()));
+  };
+  for (std::size_t max_tokens = 4; max_tokens < 60; max_tokens += 3) {
+    SCOPED_TRACE(max_tokens);
+    EXPECT_EQ(held(max_tokens, true), held(max_tokens, false));
+  }
+}
+
 TEST_P(ForcedTokens, GiveWayToABudget) {
   const auto shortest = GrammarMatcher::create(record(), model(GetParam())->tokenizer()).value().shortest_tokens().value();
   ASSERT_GT(shortest, 40u);
