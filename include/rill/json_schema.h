@@ -23,7 +23,8 @@ struct CompiledSchema;
 
 // A limit that is reached is the error limit_exceeded, which names it. What is said of a schema begins with "schema";
 // of it and of each of its documents at most 16 MiB, 1,000,000 values and 256 arrays and objects in each other are
-// read, under the same names, and of their patterns at most max_pattern_instructions = 4,000,000 in all.
+// read, under the same names, and of their patterns at most max_pattern_instructions = 4,000,000 in all. Numbers are read up to
+// max_exponent = 10,000, of texts and of schemas.
 struct JsonSchemaLimits {
   std::size_t max_subschemas = 100'000;             // of the schema and its documents
   std::size_t max_bytes = std::size_t{16} << 20;    // of a text that is validated; below 4 GiB

@@ -8,8 +8,6 @@
 namespace rill::schema {
 namespace {
 
-constexpr std::int64_t kMaxExponent = 10'000;
-
 // Of the first digit: 12.5 is 0.125 x 10^2.
 std::int64_t magnitude(const Decimal& number) {
   return number.exponent + static_cast<std::int64_t>(number.digits.size());
@@ -66,7 +64,9 @@ std::optional<Decimal> Decimal::parse(std::string_view number) {
     if (i < number.size() && number[i] == '+') ++i;
     std::int64_t power = 0;
     const auto [end, error] = std::from_chars(number.data() + i, number.data() + number.size(), power);
-    if (error != std::errc() || power > kMaxExponent || power < -kMaxExponent) return std::nullopt;
+    const bool in_reach = error == std::errc() && power <= kMaxExponent && power >= -kMaxExponent;
+    const bool is_zero = result.digits.find_first_not_of('0') == std::string::npos;
+    if (!in_reach && (error == std::errc::invalid_argument || !is_zero)) return std::nullopt;
     i = static_cast<std::size_t>(end - number.data());
     result.exponent += power;
   }

@@ -10,6 +10,8 @@
 
 namespace rill::schema {
 
+inline constexpr std::int64_t kMaxExponent = 10'000;
+
 // sign x digits x 10^exponent. Zero has no digits; otherwise the first and the last digit are not 0, so that equal
 // numbers are equal member by member.
 struct Decimal {
@@ -17,7 +19,7 @@ struct Decimal {
   std::string digits = {};  // '0' to '9', the most significant first
   std::int64_t exponent = 0;
 
-  // `number`: as JSON writes numbers. Nothing if it is none, or its exponent is beyond 10,000.
+  // `number`: as JSON writes numbers. Nothing if it is none, or its exponent is beyond kMaxExponent and it is not zero.
   static std::optional<Decimal> parse(std::string_view number);
 
   bool is_zero() const { return digits.empty(); }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "schema/decimal.h"
 
 namespace rill::schema {
 
@@ -130,6 +131,9 @@ Result<void> JsonReader::read_number() {
   if (take('e') || take('E')) {
     if (!take('+')) take('-');
     RILL_TRY(read_digits());
+    if (!Decimal::parse(text_.substr(begin, position_ - begin))) {
+      return make_error(ErrorCode::limit_exceeded, "JSON has a number whose exponent is beyond max_exponent = {}", kMaxExponent);
+    }
   }
   nodes_.text += text_.substr(begin, position_ - begin);
   return {};

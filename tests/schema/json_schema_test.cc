@@ -73,6 +73,11 @@ TEST(JsonSchemaTest, NumbersAreExact) {
   EXPECT_EQ(validated(R"({"maximum":9007199254740992})", "9007199254740993").substr(0, 7), "invalid");
   EXPECT_EQ(validated(R"({"const":1e400})", "10e399"), "valid");
   EXPECT_EQ(validated(R"({"type":"integer"})", "1.5e1"), "valid");
+  EXPECT_EQ(validated(R"({"uniqueItems":true})", "[0e10001,0]").substr(0, 7), "invalid");
+  EXPECT_EQ(validated(R"({"not":{"const":[0]}})", "[-0e-99999999999999999999]").substr(0, 7), "invalid");
+  const auto beyond = JsonSchema::compile(R"({"uniqueItems":true})").value().validate("[1e10001,10e10000]");
+  ASSERT_FALSE(beyond.has_value());
+  EXPECT_EQ(beyond.error().code, ErrorCode::limit_exceeded);
 }
 
 TEST(JsonSchemaTest, WhatCannotBeEnforcedIsRefusedOrTold) {
