@@ -4,10 +4,12 @@
 //   batch MODEL.gguf PROMPTS.txt [max_tokens]
 #include <rill/rill.h>
 
+#include <charconv>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -34,7 +36,7 @@ int run(const std::string& model_path, const std::string& prompts_path, std::siz
   const bool chats = model->chat_template().has_value();
   std::vector<rill::Ticket> tickets;
   std::vector<std::string> prompts;
-  std::size_t number = 0;
+  std::size_t number = 0, refused = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (line.empty()) continue;
@@ -47,6 +49,7 @@ int run(const std::string& model_path, const std::string& prompts_path, std::siz
     auto ticket = scheduler.submit(std::move(request));
     if (!ticket) {
       std::cerr << "line " << number << ": " << ticket.error().message << '\n';
+      ++refused;
       continue;
     }
     tickets.push_back(*std::move(ticket));
@@ -70,7 +73,8 @@ int run(const std::string& model_path, const std::string& prompts_path, std::siz
               << (result ? result->text : "error: " + result.error().message) << "\n["
               << tickets[i].ledger().value().explain() << "]\n\n";
   }
-  return 0;
+  if (file.bad()) std::cerr << "cannot read all of " << prompts_path << '\n';
+  return refused > 0 || file.bad() ? 1 : 0;
 }
 
 }  // namespace
@@ -80,8 +84,17 @@ int main(int argc, char** argv) {
     std::cerr << "usage: batch MODEL.gguf PROMPTS.txt [max_tokens]\n";
     return 2;
   }
+  std::size_t max_tokens = 64;
+  if (argc == 4) {
+    const std::string_view text = argv[3];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), max_tokens);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      std::cerr << "max_tokens wants a number, not '" << text << "'\n";
+      return 2;
+    }
+  }
   try {
-    return run(argv[1], argv[2], argc == 4 ? std::stoul(argv[3]) : 64);
+    return run(argv[1], argv[2], max_tokens);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -6,11 +6,13 @@
 // field `quote` has to stand in the text, word for word. Each further try draws anew and may be twice as long.
 #include <rill/rill.h>
 
+#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -59,8 +61,17 @@ int run(const char* model_path, const char* schema_path, const char* text_path, 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::size_t tries = 3;
+  if (argc == 5) {
+    const std::string_view text = argv[4];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tries);
+    if (error != std::errc() || end != text.data() + text.size() || tries == 0) {
+      std::cerr << "TRIES wants a number from 1 on, not '" << text << "'\n";
+      return 2;
+    }
+  }
   try {
-    if (argc == 4 || argc == 5) return run(argv[1], argv[2], argv[3], argc == 5 ? std::stoul(argv[4]) : 3);
+    if (argc == 4 || argc == 5) return run(argv[1], argv[2], argv[3], tries);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -115,6 +115,9 @@ Result<Grammar> Grammar::json_schema(const JsonSchema& schema, const JsonGrammar
     return make_error(ErrorCode::invalid_argument,
                       "documents, lenient and strict_unknown are to be given to JsonSchema::compile");
   }
+  if (options.property_order > PropertyOrder::any || options.whitespace > JsonWhitespace::pretty) {
+    return make_error(ErrorCode::invalid_argument, "property_order or whitespace is none of its values");
+  }
   RILL_ASSIGN(Grammar grammar, grammar::compile(options.limits, options.stop, [&](grammar::Rules& rules) -> Result<void> {
     grammar::SchemaCompiler(JsonSchemaParts::of(schema).validator, options, rules).compile();
     return {};

@@ -145,6 +145,9 @@ Result<std::shared_ptr<const Model>> load(const gguf::File& file, ModelOptions o
     return make_error(ErrorCode::invalid_argument, "target \"{}\" is not available in this build on this machine",
                       options.target);
   }
+  if (options.activations != Activations::fast && options.activations != Activations::accurate) {
+    return make_error(ErrorCode::invalid_argument, "activations is not one of fast, accurate");
+  }
   if (options.pool != nullptr && options.threads != 0) {
     return make_error(ErrorCode::invalid_argument, "threads = {} beside a pool of the caller's, which has {}",
                       options.threads, options.pool->threads());

@@ -8,6 +8,9 @@ namespace rill::sampling {
 
 Result<void> TokenHistory::validate() const {
   if (window_ && *window_ == 0) return Error{ErrorCode::invalid_argument, "window = 0: must be at least 1, or absent"};
+  if (scope_ != PenaltyScope::generated && scope_ != PenaltyScope::prompt_and_generated) {
+    return Error{ErrorCode::invalid_argument, "scope is not one of generated, prompt_and_generated"};
+  }
   return {};
 }
 

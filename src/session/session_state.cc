@@ -59,6 +59,7 @@ Result<std::vector<std::size_t>> kept_indices(const Keep& keep, std::size_t coun
       return all;
     }
     case Keep::Mode::positions: break;
+    default: return make_error(ErrorCode::invalid_argument, "keep.mode is not one of last, all, positions");
   }
   for (std::size_t i = 0; i < keep.positions.size(); ++i) {
     if (keep.positions[i] >= count || (i > 0 && keep.positions[i] <= keep.positions[i - 1])) {

@@ -169,6 +169,9 @@ std::size_t Tokenizer::memory_bytes() const noexcept {
 
 Result<std::vector<Token>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   return guarded([&]() -> Result<std::vector<Token>> {
+    if (options.add_special > AddSpecial::always || options.unencodable > Unencodable::replace) {
+      return make_error(ErrorCode::invalid_argument, "add_special or unencodable is none of its values");
+    }
     std::vector<Token> tokens;
     const AddSpecial add_special = options.continues_text ? AddSpecial::never : options.add_special;
     const bool from_model = add_special == AddSpecial::from_model;

@@ -351,6 +351,19 @@ TEST_P(SessionTest, OptionsAreValidated) {
   EXPECT_EQ(start(model_).context_tokens(), model_->info().context_length);
 }
 
+TEST_P(SessionTest, EnumsOutOfRangeAreRefused) {
+  Session session = start(model_);
+  EXPECT_EQ(code_of(session.feed(some_tokens(3), {.keep = {.mode = static_cast<Keep::Mode>(9)}})), ErrorCode::invalid_argument);
+  EXPECT_EQ(session.length(), 0u);
+  EXPECT_EQ(code_of(model_->tokenizer().encode("a", {.add_special = static_cast<AddSpecial>(9)})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(model_->tokenizer().encode("a", {.unencodable = static_cast<Unencodable>(9)})), ErrorCode::invalid_argument);
+  GenerateOptions options;
+  options.sampling.repetition = {.penalty = 2, .scope = static_cast<PenaltyScope>(9)};
+  EXPECT_EQ(code_of(session.generate(some_tokens(3), options)), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Grammar::json_schema("{}", {.property_order = static_cast<PropertyOrder>(9)})), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(Grammar::json_schema("{}", {.whitespace = static_cast<JsonWhitespace>(9)})), ErrorCode::invalid_argument);
+}
+
 TEST(SessionSlidingWindowTest, TruncateSaysWhatIsEvictedAndRefills) {
   const auto model = load_tiny(test::tiny_options("gemma3"));  // a window of 20
   Session session = start(model, {.rollback_reserve = 16});
