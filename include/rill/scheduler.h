@@ -38,7 +38,7 @@ enum class Admission : std::uint8_t {
   guaranteed,
   // When the pool has room for its prompt. Where it runs out later, or a request of higher priority comes, whoever
   // is last (lowest priority, then latest arrival) gives its pages up and goes on, with the same bits, when there is room
-  // again.
+  // again. One scheduler of a pool at most (invalid_argument): of two, each could hold what the other waits for.
   overcommit,
 };
 

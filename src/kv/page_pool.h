@@ -133,6 +133,11 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   // Copies the bytes of one page to another.
   void copy(const Page& from, Page& to) const noexcept;
 
+  // Whoever hands out more than there is has to be the only one: of two, each could hold what the other waits for. False: there
+  // is one.
+  bool begin_overcommit() noexcept { return !overcommitted_.exchange(true); }
+  void end_overcommit() noexcept { overcommitted_ = false; }
+
   // Where new memory will be needed soon, takes some from the system: at most a huge page (2 MiB), so that it does not
   // hold up a pass much. Between passes.
   void prepare_memory() noexcept;
@@ -172,6 +177,7 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   std::size_t capacity_;       // pages
   std::size_t pages_per_run_;
   std::size_t runs_per_slab_;
+  std::atomic<bool> overcommitted_{false};
 
   mutable std::mutex mutex_;  // guards all below
   std::vector<Slab> slabs_;

@@ -1,6 +1,7 @@
 #include "schedule/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/float_mode.h"
@@ -90,6 +91,12 @@ Result<std::shared_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
   RILL_ASSIGN(SwapStore swap, SwapStore::create(options.swap));
   const bool measure = options.cost_model == nullptr && needs_costs(options);
   auto engine = std::make_shared<Engine>(std::move(model), std::move(options), std::move(forward), std::move(swap));
+  if (engine->options_.admission == Admission::overcommit) {
+    engine->overcommits_ = engine->options_.kv_pool->pages()->begin_overcommit();
+    if (!engine->overcommits_) {
+      return make_error(ErrorCode::invalid_argument, "another scheduler over-commits kv_pool: each could hold what the other needs");
+    }
+  }
   if (measure) {
     RILL_TRY(calibrate(engine->model_, engine->options_.kv_type, engine->options_.clock, engine->cost_model_));
   }
@@ -347,6 +354,7 @@ void Engine::close() {
     for (const SequencePtr& sequence : *sequences) finish(*sequence, FinishReason::cancelled);
   }
   remove_ended();
+  if (std::exchange(overcommits_, false)) options_.kv_pool->pages()->end_overcommit();
   signal();
 }
 

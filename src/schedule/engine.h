@@ -110,6 +110,7 @@ class Engine {
 
   std::shared_ptr<const Model> model_;
   SchedulerOptions options_;
+  bool overcommits_ = false;  // the only one of its pool
   model::Forward forward_;
   mutable Duration last_now_{};
   BatchHead head_;

@@ -154,6 +154,20 @@ TEST(SharedPool, WhatCanNeverFitIsRefusedWithTheNumbers) {
   }
 }
 
+TEST(SharedPool, OneSchedulerOvercommits) {
+  const auto pool = pool_of(tiny_llama(), 8);
+  const SchedulerOptions options{.kv_pool = pool, .admission = Admission::overcommit};
+  std::optional<Scheduler> first = Scheduler::create(tiny_llama(), options).value();
+  EXPECT_EQ(code_of(Scheduler::create(tiny_llama(), options)), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(BackgroundScheduler::create(tiny_llama(), options)), ErrorCode::invalid_argument);
+  EXPECT_TRUE(Scheduler::create(tiny_llama(), {.kv_pool = pool}));
+  const Submitted one = test::submit(*first, {.prompt = some_tokens(40), .max_tokens = 10});
+  first.reset();  // its ticket is still there
+  EXPECT_TRUE(Scheduler::create(tiny_llama(), options));
+  EXPECT_TRUE(BackgroundScheduler::create(tiny_llama(), options));
+  EXPECT_TRUE(BackgroundScheduler::create(tiny_llama(), options));
+}
+
 TEST(SharedPool, CompletionsNeedTheirPromptOnce) {
   const Job job{.prompt = some_tokens(64), .max_tokens = 16, .seed = 2};
   const auto digests = std::make_shared<Digests>();
