@@ -143,23 +143,22 @@ Expr JsonText::at_least(const Bound& bound, bool integer) {
   const std::string whole = bound.value.integer_part(), fraction = bound.value.fraction_part();
   const auto length = static_cast<std::uint32_t>(whole.size());
   const Expr dot = e_.literal("."), any_fraction = e_.optional(e_.concat(dot, digits(1)));
-  std::vector<Expr> choices{e_.concat(digit('1', '9'), e_.concat(digits(length), any_fraction))};
-  for (std::uint32_t i = 0; i < length; ++i) {  // of the same length, greater from digit i on
-    const Expr rest = e_.concat(digits(length - i - 1, length - i - 1), any_fraction);
-    choices.push_back(e_.concat(e_.literal(whole.substr(0, i)),
-                                e_.concat(digit(static_cast<char>(whole[i] + 1), '9'), rest)));
-  }
-  std::vector<Expr> fractions;  // behind an equal whole
   const Expr above_zero = e_.concat(e_.repeat(e_.literal("0"), 0), e_.concat(digit('1', '9'), digits(0)));
-  for (std::size_t i = 0; i < fraction.size(); ++i) {
-    fractions.push_back(e_.concat(dot, e_.concat(e_.literal(fraction.substr(0, i)),
-                                                 e_.concat(digit(static_cast<char>(fraction[i] + 1), '9'), digits(0)))));
+  // What follows equal digits: either a greater one and any rest, or the equal one and what follows that.
+  Expr rest = bound.exclusive ? above_zero : fraction.empty() ? digits(1) : digits(0);
+  for (std::size_t i = fraction.size(); i-- > 0;) {
+    const Expr greater = e_.concat(digit(static_cast<char>(fraction[i] + 1), '9'), digits(0));
+    rest = e_.either(greater, e_.concat(digit(fraction[i], fraction[i]), rest));
   }
-  const Expr equal_then = bound.exclusive ? above_zero : fraction.empty() ? digits(1) : digits(0);
-  fractions.push_back(e_.concat(dot, e_.concat(e_.literal(fraction), equal_then)));
-  if (fraction.empty() && !bound.exclusive) fractions.push_back(Expr::epsilon);
-  choices.push_back(e_.concat(e_.literal(whole), e_.either(fractions)));
-  const Expr all = e_.either(choices);
+  rest = e_.concat(dot, rest);
+  if (fraction.empty() && !bound.exclusive) rest = e_.optional(rest);
+  for (std::uint32_t i = length; i-- > 0;) {
+    const Expr any_rest = e_.concat(digits(length - i - 1, length - i - 1), any_fraction);
+    const Expr greater = e_.concat(digit(static_cast<char>(whole[i] + 1), '9'), any_rest);
+    rest = e_.either(greater, e_.concat(digit(whole[i], whole[i]), rest));
+  }
+  const Expr longer = e_.concat(digit('1', '9'), e_.concat(digits(length), any_fraction));
+  const Expr all = e_.either(longer, rest);
   return integer ? e_.both(all, any_magnitude(true)) : all;
 }
 
@@ -167,28 +166,25 @@ Expr JsonText::at_most(const Bound& bound, bool integer) {
   const std::string whole = bound.value.integer_part(), fraction = bound.value.fraction_part();
   const auto length = static_cast<std::uint32_t>(whole.size());
   const Expr dot = e_.literal("."), any_fraction = e_.optional(e_.concat(dot, digits(1)));
-  std::vector<Expr> choices;
+  Expr rest = bound.exclusive ? Expr::nothing : e_.repeat(e_.literal("0"), fraction.empty() ? 1 : 0);
+  for (std::size_t i = fraction.size(); i-- > 0;) {
+    const Expr lower = e_.concat(digit('0', static_cast<char>(fraction[i] - 1)), digits(0));
+    rest = e_.either(lower, e_.concat(digit(fraction[i], fraction[i]), rest));
+    if (i > 0) rest = e_.optional(rest);  // shorter ones are lower
+  }
+  rest = e_.concat(dot, rest);
+  if (!fraction.empty() || !bound.exclusive) rest = e_.optional(rest);
+  for (std::uint32_t i = length; i-- > 0;) {
+    const char least = i == 0 && length > 1 ? '1' : '0';
+    const Expr any_rest = e_.concat(digits(length - i - 1, length - i - 1), any_fraction);
+    const Expr lower = e_.concat(digit(least, static_cast<char>(whole[i] - 1)), any_rest);
+    rest = e_.either(lower, e_.concat(digit(whole[i], whole[i]), rest));
+  }
+  std::vector<Expr> choices{rest};
   if (length > 1) {
     choices.push_back(e_.concat(e_.literal("0"), any_fraction));
     choices.push_back(e_.concat(digit('1', '9'), e_.concat(digits(0, length - 2), any_fraction)));
   }
-  for (std::uint32_t i = 0; i < length; ++i) {
-    const char least = i == 0 && length > 1 ? '1' : '0';
-    const Expr rest = e_.concat(digits(length - i - 1, length - i - 1), any_fraction);
-    choices.push_back(e_.concat(e_.literal(whole.substr(0, i)),
-                                e_.concat(digit(least, static_cast<char>(whole[i] - 1)), rest)));
-  }
-  std::vector<Expr> fractions;
-  const Expr zeros = e_.repeat(e_.literal("0"), 0), point_zeros = e_.concat(dot, e_.repeat(e_.literal("0"), 1));
-  if (!fraction.empty() || !bound.exclusive) fractions.push_back(Expr::epsilon);
-  if (fraction.empty() && !bound.exclusive) fractions.push_back(point_zeros);
-  for (std::size_t i = 0; i < fraction.size(); ++i) {
-    const Expr lower = e_.concat(digit('0', static_cast<char>(fraction[i] - 1)), digits(0));
-    const Expr shorter = i > 0 ? Expr::epsilon : Expr::nothing;
-    fractions.push_back(e_.concat(dot, e_.concat(e_.literal(fraction.substr(0, i)), e_.either(lower, shorter))));
-  }
-  if (!fraction.empty() && !bound.exclusive) fractions.push_back(e_.concat(dot, e_.concat(e_.literal(fraction), zeros)));
-  choices.push_back(e_.concat(e_.literal(whole), e_.either(fractions)));
   const Expr all = e_.either(choices);
   return integer ? e_.both(all, any_magnitude(true)) : all;
 }
@@ -217,6 +213,15 @@ Expr JsonText::number(const NumberBounds& bounds) {
   };
   const Expr negative = magnitude(mirrored(bounds.most), mirrored(bounds.least), bounds.integer);
   return e_.either(magnitude(bounds.least, bounds.most, bounds.integer), e_.concat(e_.literal("-"), negative));
+}
+
+Expr JsonText::number(const schema::Decimal& value) {
+  const std::string fraction = value.fraction_part();
+  const Expr zeros = e_.repeat(e_.literal("0"), fraction.empty() ? 1 : 0);
+  Expr after_whole = e_.concat(e_.literal("."), e_.concat(e_.literal(fraction), zeros));
+  if (fraction.empty()) after_whole = e_.optional(after_whole);
+  const Expr minus = e_.literal("-"), sign = value.is_zero() ? e_.optional(minus) : value.negative ? minus : Expr::epsilon;
+  return e_.concat(sign, e_.concat(e_.literal(value.integer_part()), after_whole));
 }
 
 }  // namespace rill::grammar

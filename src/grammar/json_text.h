@@ -39,9 +39,7 @@ class JsonText {
   // Numbers within bounds, without exponents; those without bounds, with exponents. An integer may end in ".0".
   Expr number(const NumberBounds& bounds);
   // The numbers equal to it.
-  Expr number(const schema::Decimal& value) {
-    return number({.least = NumberBounds::Bound{value, false}, .most = NumberBounds::Bound{value, false}});
-  }
+  Expr number(const schema::Decimal& value);
 
  private:
   Expr spell_new(const CodePoints& set);

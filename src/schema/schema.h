@@ -39,7 +39,7 @@ struct Schema {
   std::string pointer = {};  // where it stands: a JSON pointer, after its document's URI and '#' where that is not the main one
   bool never = false;        // the schema false
   TypeSet types = kAllTypes;
-  std::optional<std::vector<JsonView>> values = {};  // enum, or const
+  std::optional<std::vector<JsonView>> values = {};  // enum, ascending
   std::optional<JsonView> constant = {};             // const beside enum
 
   std::optional<Decimal> minimum = {}, exclusive_minimum = {}, maximum = {}, exclusive_maximum = {}, multiple_of = {};

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "schema/schema_parser.h"
+#include "schema/value_order.h"
 
 namespace rill::schema {
 namespace {
@@ -144,6 +146,8 @@ Result<void> SchemaParser::read_enum(JsonView value, const Place& place, SchemaI
   if (!value.is(JsonKind::array)) return malformed(place, value, "an array");
   std::vector<JsonView> values;
   for (std::size_t i = 0; i < value.size(); ++i) values.push_back(value[i]);
+  StepBudget budget("", std::numeric_limits<std::size_t>::max(), options_.stop);
+  std::sort(values.begin(), values.end(), [&](JsonView a, JsonView b) { return order(a, b, budget) < 0; });
   schema(id).values = std::move(values);
   return {};
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "schema/format_checks.h"
+#include "schema/value_order.h"
 
 namespace rill::schema {
 namespace {
@@ -171,9 +172,8 @@ void ValidationRun::check_value(const Schema& s, JsonView value, Fail fail) cons
   if (const TypeSet type = type_of(value); (type & s.types) == 0) {
     fail("type", format("{}, not {}", names_of(type == kFraction ? kNumber : type), names_of(s.types)));
   }
-  const auto equals = [&](JsonView allowed) { return equal(allowed, value, budget_); };
-  if (s.values && std::none_of(s.values->begin(), s.values->end(), equals)) fail("enum", "not among its values");
-  if (s.constant && !equals(*s.constant)) fail("const", "another value");
+  if (s.values && !is_among(*s.values, value, budget_)) fail("enum", "not among its values");
+  if (s.constant && !equal(*s.constant, value, budget_)) fail("const", "another value");
   switch (value.kind()) {
     case JsonKind::number: return check_number(s, value, fail);
     case JsonKind::string: return check_string(s, value.text(), fail);

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <string>
+#include <vector>
+
 #include "rill/grammar.h"
 
 namespace rill {
@@ -46,6 +50,52 @@ TEST(JsonSchemaTest, BoundsOfNumbersAreExact) {
   expect_language(R"({"type":"number","multipleOf":0.01})", {"1.25", "3", "0.1"}, {"0.125"});
   expect_language(R"({"type":"array","items":{"multipleOf":7,"type":"integer"}})", {"[14,70000000000000000000007]", "[]"},
                   {"[15]"});
+}
+
+TEST(JsonSchemaTest, BoundsHoldForAllShortNumbers) {
+  std::vector<std::string> texts{""};
+  for (std::size_t i = 0; texts[i].size() < 5; ++i) {
+    for (const char c : std::string_view("0159.-")) texts.push_back(texts[i] + c);
+  }
+  const std::regex plain("-?(0|[1-9][0-9]*)([.][0-9]+)?");
+  std::erase_if(texts, [&](const std::string& text) { return !std::regex_match(text, plain) && text.size() > 3; });
+  const std::pair<std::string_view, bool (*)(double, double)> keywords[] = {
+      {"minimum", [](double x, double bound) { return x >= bound; }},
+      {"exclusiveMinimum", [](double x, double bound) { return x > bound; }},
+      {"maximum", [](double x, double bound) { return x <= bound; }},
+      {"exclusiveMaximum", [](double x, double bound) { return x < bound; }},
+      {"const", [](double x, double bound) { return x == bound; }}};
+  for (const std::string bound : {"0", "-0.05", "0.5", "1.05", "9", "-10", "19.9", "99", "100", "-591.5"}) {
+    for (const auto& [keyword, holds] : keywords) {
+      const std::string schema = R"({"type":"number",")" + std::string(keyword) + "\":" + bound + '}';
+      const Language language(schema);
+      for (const std::string& text : texts) {
+        const bool expected = std::regex_match(text, plain) && holds(std::stod(text), std::stod(bound));
+        ASSERT_EQ(language.has(text), expected) << schema << ' ' << text;
+      }
+    }
+  }
+}
+
+TEST(JsonSchemaTest, BoundsOfManyDigits) {
+  const std::string zeros(2999, '0'), many(10'000, '0');
+  expect_language(R"({"minimum":1e-3000})", {"0." + zeros + '1', "0." + zeros + "10", "1", "0.1"},
+                  {"0", "0." + zeros + '0', "0." + zeros + "09", "-1"});
+  expect_language(R"({"exclusiveMaximum":1e-3000})", {"0", "0." + zeros + "09", "-1"}, {"0." + zeros + '1', "1"});
+  expect_language(R"({"const":1e-9000})", {"1e-9000", "0." + std::string(8999, '0') + "100"}, {"0", "1e-900", "1"});
+  expect_language(R"({"const":-1e10000})", {"-1e10000", "-1" + many, "-1" + many + ".0"}, {"1" + many, "-1", "-1" + many + '0'});
+  expect_language(R"({"minimum":1e10000})", {"1" + many, "2" + many}, {"9" + many.substr(1), "1"});
+}
+
+TEST(JsonSchemaTest, EnumsOfManyValues) {
+  std::string integers = "{\"enum\":[0", strings = "{\"enum\":[\"0\"", lists = "{\"enum\":[[0]";
+  for (int i = 1; i < 20'000; ++i) {
+    const std::string number = std::to_string(i);
+    integers += ',' + number, strings += ",\"" + number + '"', lists += ",[" + number + ']';
+  }
+  expect_language(integers + "]}", {"0", "7.0", "19999"}, {"20000", "0.5", "-1", "\"0\""});
+  expect_language(strings + "]}", {"\"0\"", "\"19999\""}, {"\"20000\"", "0"});
+  expect_language(lists + "]}", {"[0]", "[19999]"}, {"[20000]", "0", "[]"});
 }
 
 TEST(JsonSchemaTest, NumbersWhoseExponentsAreTooLargeToCountWith) {

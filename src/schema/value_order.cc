@@ -1,0 +1,55 @@
+#include "schema/value_order.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "schema/decimal.h"
+
+namespace rill::schema {
+namespace {
+
+constexpr std::size_t kStepsOfValue = 8;
+
+// Numbers whose exponents are too large to count with come first, by their texts.
+std::strong_ordering order_texts(JsonView a, JsonView b) {
+  const auto by_text = a.text() <=> b.text();
+  if (by_text == 0 || a.kind() != JsonKind::number) return by_text;
+  const auto left = Decimal::parse(a.text()), right = Decimal::parse(b.text());
+  if (left && right) return compare(*left, *right);
+  return left || right ? left.has_value() <=> right.has_value() : by_text;
+}
+
+}  // namespace
+
+std::strong_ordering order(JsonView a, JsonView b, StepBudget& budget) {
+  std::vector<std::pair<JsonView, JsonView>> todo{{a, b}};
+  while (!todo.empty()) {
+    const auto [left, right] = todo.back();
+    todo.pop_back();
+    budget.spend(kStepsOfValue);
+    if (const auto by_kind = left.kind() <=> right.kind(); by_kind != 0) return by_kind;
+    if (const auto by_truth = left.truth() <=> right.truth(); by_truth != 0) return by_truth;
+    if (const auto by_size = left.size() <=> right.size(); by_size != 0) return by_size;
+    const auto [shorter, longer] = std::minmax(left.text().size(), right.text().size());
+    budget.spend((left.is(JsonKind::number) ? longer : shorter) / kBytesOfStep);
+    if (const auto by_text = order_texts(left, right); by_text != 0) return by_text;
+    const bool object = left.is(JsonKind::object);
+    for (std::size_t i = 0; object && i < left.size(); ++i) {
+      const std::string_view name = left.by_name(i).name(), other = right.by_name(i).name();
+      budget.spend(1 + std::min(name.size(), other.size()) / kBytesOfStep);
+      if (const auto by_name = name <=> other; by_name != 0) return by_name;
+    }
+    for (std::size_t i = left.size(); i-- > 0;) {
+      todo.emplace_back(object ? left.by_name(i) : left[i], object ? right.by_name(i) : right[i]);
+    }
+  }
+  return std::strong_ordering::equal;
+}
+
+bool is_among(std::span<const JsonView> values, JsonView value, StepBudget& budget) {
+  return std::binary_search(values.begin(), values.end(), value,
+                            [&](JsonView a, JsonView b) { return order(a, b, budget) < 0; });
+}
+
+}  // namespace rill::schema
