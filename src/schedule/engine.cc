@@ -94,7 +94,8 @@ Result<std::shared_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
   if (engine->options_.admission == Admission::overcommit) {
     engine->overcommits_ = engine->options_.kv_pool->pages()->begin_overcommit();
     if (!engine->overcommits_) {
-      return make_error(ErrorCode::invalid_argument, "another scheduler over-commits kv_pool: each could hold what the other needs");
+      return make_error(ErrorCode::invalid_argument,
+                        "another scheduler over-commits kv_pool: each could hold what the other needs");
     }
   }
   if (measure) {

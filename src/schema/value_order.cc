@@ -11,13 +11,10 @@ namespace {
 
 constexpr std::size_t kStepsOfValue = 8;
 
-// Numbers whose exponents are too large to count with come first, by their texts.
 std::strong_ordering order_texts(JsonView a, JsonView b) {
   const auto by_text = a.text() <=> b.text();
   if (by_text == 0 || a.kind() != JsonKind::number) return by_text;
-  const auto left = Decimal::parse(a.text()), right = Decimal::parse(b.text());
-  if (left && right) return compare(*left, *right);
-  return left || right ? left.has_value() <=> right.has_value() : by_text;
+  return compare(*Decimal::parse(a.text()), *Decimal::parse(b.text()));  // a document has no others
 }
 
 }  // namespace

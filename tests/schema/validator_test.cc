@@ -36,7 +36,7 @@ TEST(ValidatorTest, WhatIsDeepOrWideTakesNoStackAndNoSquare) {
 
 TEST(ValidatorTest, EnumsHoldEqualValuesOnly) {
   constexpr std::string_view kValues[] = {
-      "null", "true", "false", "0", "-1.5", "1e2", "1e10001", "1e10002", "\"\"", "\"a\"", "[]", "[1,[2]]", "[1,[3]]", "[[1],2]",
+      "null", "true", "false", "0", "-1.5", "1e2", "1e9999", "1e10000", "\"\"", "\"a\"", "[]", "[1,[2]]", "[1,[3]]", "[[1],2]",
       "{}", R"({"a":1,"b":2})", R"({"a":1,"b":3})", R"({"a":1,"c":2})", R"([{"a":[1]}])", R"([{"a":[2]}])"};
   constexpr std::size_t kCount = std::size(kValues);
   for (std::size_t left_out = 0; left_out <= kCount; ++left_out) {
@@ -46,14 +46,12 @@ TEST(ValidatorTest, EnumsHoldEqualValuesOnly) {
     }
     const auto validator = validator_of("{\"items\":{\"enum\":[" + list.substr(1) + "]}}");
     for (std::size_t i = 0; i < kCount; ++i) {
-      const bool counts = kValues[i].starts_with("1e1000");  // which no number is that is validated
       const auto document = JsonDocument::parse('[' + std::string(kValues[i]) + ']').value();
-      EXPECT_EQ(validator->is_valid(SchemaId{}, document.root()), i != left_out && !counts) << list << ' ' << kValues[i];
+      EXPECT_EQ(validator->is_valid(SchemaId{}, document.root()), i != left_out) << list << ' ' << kValues[i];
     }
   }
   EXPECT_TRUE(is_valid(R"({"enum":[{"a":1,"b":[2]},100]})", R"({"b":[2.0],"a":10e-1})"));
   EXPECT_TRUE(is_valid(R"({"enum":[{"a":1,"b":[2]},100]})", "1e2"));
-  EXPECT_TRUE(is_valid(R"({"enum":[[1e10001]]})", "[1e10001]"));
   EXPECT_FALSE(is_valid(R"({"enum":[]})", "1"));
 }
 
