@@ -40,7 +40,7 @@ struct Schema {
   bool never = false;        // the schema false
   TypeSet types = kAllTypes;
   std::optional<std::vector<JsonView>> values = {};  // enum, ascending
-  std::optional<JsonView> constant = {};             // const beside enum
+  std::optional<JsonView> constant = {};             // const
 
   std::optional<Decimal> minimum = {}, exclusive_minimum = {}, maximum = {}, exclusive_maximum = {}, multiple_of = {};
 

@@ -42,7 +42,8 @@ TEST(ValidatorTest, EnumsHoldEqualValuesOnly) {
   for (std::size_t left_out = 0; left_out <= kCount; ++left_out) {
     std::string list;
     for (std::size_t i = 0; i < kCount; ++i) {
-      if (const auto value = kValues[i * 7 % kCount]; left_out == kCount || value != kValues[left_out]) list += ',', list += value;
+      const std::size_t place = i * 7 % kCount;
+      if (place != left_out) list += ',' + std::string(kValues[place]);
     }
     const auto validator = validator_of("{\"items\":{\"enum\":[" + list.substr(1) + "]}}");
     for (std::size_t i = 0; i < kCount; ++i) {
