@@ -11,8 +11,6 @@
 namespace rill::schema {
 namespace {
 
-constexpr std::size_t kStepsOfValue = 8;
-
 bool equal_texts(JsonView a, JsonView b) {
   if (a.kind() != JsonKind::number || a.text() == b.text()) return a.text() == b.text();
   const auto left = Decimal::parse(a.text()), right = Decimal::parse(b.text());

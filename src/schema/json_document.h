@@ -16,6 +16,8 @@ namespace rill::schema {
 
 enum class JsonKind : std::uint8_t { null, boolean, number, string, array, object };
 
+inline constexpr std::size_t kStepsOfValue = 8;  // to look at one, whatever it is
+
 struct JsonLimits {
   std::size_t max_bytes = std::size_t{16} << 20;  // below 4 GiB
   std::size_t max_depth = 512;

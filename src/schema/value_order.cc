@@ -12,8 +12,6 @@
 namespace rill::schema {
 namespace {
 
-constexpr std::size_t kStepsOfValue = 8;
-
 // 0, 1, 2 and so on, as they are written mostly: their texts say which is greater.
 bool is_natural(std::string_view number) { return std::all_of(number.begin(), number.end(), ascii::is_digit); }
 
