@@ -33,8 +33,8 @@ std::strong_ordering order(JsonView left, JsonView right, StepBudget& budget) {
     if (const auto by_kind = left.kind() <=> right.kind(); by_kind != 0) return by_kind;
     if (const auto by_truth = left.truth() <=> right.truth(); by_truth != 0) return by_truth;
     if (const auto by_size = left.size() <=> right.size(); by_size != 0) return by_size;
-    const auto [shorter, longer] = std::minmax(left.text().size(), right.text().size());
-    budget.spend((left.is(JsonKind::number) ? longer : shorter) / kBytesOfStep);
+    const std::size_t size = left.text().size(), other_size = right.text().size();
+    budget.spend((left.is(JsonKind::number) ? std::max(size, other_size) : std::min(size, other_size)) / kBytesOfStep);
     if (const auto by_text = order_texts(left, right); by_text != 0) return by_text;
     const bool object = left.is(JsonKind::object);
     for (std::size_t i = 0; object && i < left.size(); ++i) {
