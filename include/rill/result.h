@@ -41,7 +41,7 @@ RILL_EXPORT const char* to_string(ErrorCode code) noexcept;
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string message;  // one line; names the file, tensor, offset, field or position
+  std::string message;  // one line, control characters spelled; names the file, tensor, offset, field or position
 };
 
 // Thrown by Result::value() for callers who prefer exceptions. what() is "code: message".

@@ -12,7 +12,7 @@ namespace rill {
 
 template <typename... Args>
 Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  return Error{code, rill::format(format, std::forward<Args>(args)...)};
+  return Error{code, one_line(rill::format(format, std::forward<Args>(args)...))};
 }
 
 // Runs `body`, which returns a Result, and turns whatever is thrown inside into its error. Every public entry that

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace rill {
@@ -15,5 +16,9 @@ template <typename... Args>
 std::string format(fmt::format_string<Args...> format, Args&&... args) {
   return format_arguments(format, fmt::make_format_args(args...));
 }
+
+// `text` with its control characters spelled, e.g. as \x1b: a name from a file must not end a line of a log, or rule a
+// terminal.
+std::string one_line(std::string_view text);
 
 }  // namespace rill

@@ -95,7 +95,7 @@ Value joiner(Runtime& runtime, const Value&, const Params& params) {
 }
 
 Value raise_exception(Runtime& runtime, const Value&, const Params& params) {
-  throw ErrorException(Error{ErrorCode::template_refused, std::string(to_string(runtime.heap(), params[0]).view())});
+  fail(ErrorCode::template_refused, "{}", to_string(runtime.heap(), params[0]).view());
 }
 
 constexpr Builtin kGlobals[] = {

@@ -10,7 +10,7 @@ namespace {
 
 std::string listed(const std::vector<schema::Remark>& remarks) {
   std::string list;
-  for (const schema::Remark& remark : remarks) list += format("\n  {}: {}", remark.pointer, remark.reason);
+  for (const schema::Remark& remark : remarks) list += format("{} {}: {}", list.empty() ? "" : ";", remark.pointer, remark.reason);
   return list;
 }
 

@@ -27,6 +27,14 @@ TEST(ResultTest, HoldsAValueOrAnError) {
   EXPECT_EQ(failed.error().message, "3 is odd");
 }
 
+TEST(ResultTest, MessagesAreOneLine) {
+  const auto message = [](const char* name) { return make_error(ErrorCode::malformed, "tensor '{}'", name).message; };
+  EXPECT_EQ(message("a\nb\tc"), "tensor 'a\\x0ab\\x09c'");
+  EXPECT_EQ(message("\x1b[2J\x7f"), "tensor '\\x1b[2J\\x7f'");
+  EXPECT_EQ(message("\xc2\x9b" "31m"), "tensor '\\x9b31m'");
+  EXPECT_EQ(message("é ü \xc2\xa0 \xc2"), "tensor 'é ü \xc2\xa0 \xc2'");
+}
+
 TEST(ResultTest, ValueThrowsTheError) {
   try {
     (void)half(3).value();

@@ -71,6 +71,7 @@ TEST(GgufFileTest, NamesTheMissingTensor) {
   EXPECT_EQ(file.find_tensor("a"), nullptr);
   EXPECT_EQ(file.require_tensor("a").error().message, "test.gguf: tensor 'a' is missing");
   EXPECT_EQ(file.require_tensor("a").error().code, ErrorCode::not_found);
+  EXPECT_EQ(file.require_tensor("a\nb").error().message, "test.gguf: tensor 'a\\x0ab' is missing");
 }
 
 TEST(GgufFileTest, AFileThatEndsAfterItsMetadataNeedsNoPadding) {
