@@ -166,12 +166,7 @@ bool SchemaBranches::negate_values(const std::vector<JsonView>& values, Choices&
     switch (value.kind()) {
       case JsonKind::null: types &= static_cast<TypeSet>(~schema::kNull); break;
       case JsonKind::string: exclusions.strings.emplace_back(value.text()); break;
-      case JsonKind::number: {
-        const auto number = schema::Decimal::parse(value.text());
-        if (!number) return false;
-        exclusions.numbers.push_back(*number);
-        break;
-      }
+      case JsonKind::number: exclusions.numbers.push_back(schema::number_of(value)); break;
       case JsonKind::boolean: booleans |= value.truth() ? 2 : 1; break;
       default: return false;
     }
@@ -253,7 +248,7 @@ bool SchemaBranches::holds(const Literal& literal, JsonView value) const {
   }
   valid = valid && schema::holds_for_size(s, value);
   if (value.is(JsonKind::number)) {
-    const auto number = schema::Decimal::parse(value.text());
+    const schema::Decimal number = schema::number_of(value);
     for (const schema::Decimal& excluded : without.numbers) valid = valid && number != excluded;
   }
   return valid != literal.negated;

@@ -112,7 +112,7 @@ Expr SchemaCompiler::literal(JsonView root) {
       case JsonKind::null: expr = e_.literal("null"); break;
       case JsonKind::boolean: expr = e_.literal(value.truth() ? "true" : "false"); break;
       case JsonKind::string: expr = text_.quoted(text_.body(value.text())); break;
-      case JsonKind::number: expr = e_.either(text_.number(*Decimal::parse(value.text())), e_.literal(value.text())); break;
+      case JsonKind::number: expr = e_.either(text_.number(schema::number_of(value)), e_.literal(value.text())); break;
       case JsonKind::array:
       case JsonKind::object: {
         const bool object = value.is(JsonKind::object);

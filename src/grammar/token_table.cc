@@ -83,7 +83,7 @@ void find_texts(TokenTrie& trie, TextKind kind) {
 }
 
 constexpr std::size_t kMostRoots = 6;
-constexpr std::size_t kMostCharacters = 64;  // characters; each number takes a bit for every token
+constexpr std::size_t kMostCharacters = 64;  // counted; each number takes a bit for every token
 
 // What `bytes` begin with of the kind, up to so many characters. One that they end inside of counts.
 struct Beginning {

@@ -2,19 +2,26 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/error.h"
-#include "schema/decimal.h"
 #include "schema/json_reader.h"
 
 namespace rill::schema {
 namespace {
 
-bool equal_texts(JsonView a, JsonView b) {
-  if (a.kind() != JsonKind::number || a.text() == b.text()) return a.text() == b.text();
-  const auto left = Decimal::parse(a.text()), right = Decimal::parse(b.text());
-  return left && right && *left == *right;
+// 0, 1, 2 and so on, as they are written mostly: their texts say which is greater.
+bool is_natural(std::string_view number) { return std::all_of(number.begin(), number.end(), ascii::is_digit); }
+
+std::strong_ordering order_texts(JsonView a, JsonView b) {
+  const auto by_text = a.text() <=> b.text();
+  if (by_text == 0 || a.kind() != JsonKind::number) return by_text;
+  if (is_natural(a.text()) && is_natural(b.text())) {
+    return a.text().size() != b.text().size() ? a.text().size() <=> b.text().size() : by_text;
+  }
+  return compare(number_of(a), number_of(b));
 }
 
 }  // namespace
@@ -51,25 +58,36 @@ JsonDocument JsonDocument::of_string(std::string_view value) {
   return JsonDocument(std::move(nodes));
 }
 
-bool equal(JsonView a, JsonView b, StepBudget& budget) {
-  std::vector<std::pair<JsonView, JsonView>> todo{{a, b}};
-  while (!todo.empty()) {
-    const auto [left, right] = todo.back();
-    todo.pop_back();
-    budget.spend(kStepsOfValue + left.text().size() / kBytesOfStep);
-    if (left.kind() != right.kind() || left.size() != right.size() || left.truth() != right.truth()) return false;
-    if (!equal_texts(left, right)) return false;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      if (left.is(JsonKind::array)) {
-        todo.emplace_back(left[i], right[i]);
-      } else if (const auto other = right.find(left[i].name())) {
-        todo.emplace_back(left[i], *other);
-      } else {
-        return false;
-      }
+Decimal number_of(JsonView value) { return *Decimal::parse(value.text()); }
+
+std::strong_ordering order(JsonView left, JsonView right, StepBudget& budget) {
+  std::vector<std::pair<JsonView, JsonView>> todo;
+  while (true) {
+    budget.spend(kStepsOfValue);
+    if (const auto by_kind = left.kind() <=> right.kind(); by_kind != 0) return by_kind;
+    if (const auto by_truth = left.truth() <=> right.truth(); by_truth != 0) return by_truth;
+    if (const auto by_size = left.size() <=> right.size(); by_size != 0) return by_size;
+    const std::size_t size = left.text().size(), other_size = right.text().size();
+    budget.spend((left.is(JsonKind::number) ? std::max(size, other_size) : std::min(size, other_size)) / kBytesOfStep);
+    if (const auto by_text = order_texts(left, right); by_text != 0) return by_text;
+    const bool object = left.is(JsonKind::object);
+    for (std::size_t i = 0; object && i < left.size(); ++i) {
+      const std::string_view name = left.by_name(i).name(), other = right.by_name(i).name();
+      budget.spend(1 + std::min(name.size(), other.size()) / kBytesOfStep);
+      if (const auto by_name = name <=> other; by_name != 0) return by_name;
     }
+    for (std::size_t i = left.size(); i-- > 0;) {
+      todo.emplace_back(object ? left.by_name(i) : left[i], object ? right.by_name(i) : right[i]);
+    }
+    if (todo.empty()) return std::strong_ordering::equal;
+    std::tie(left, right) = todo.back();
+    todo.pop_back();
   }
-  return true;
+}
+
+bool is_among(std::span<const JsonView> values, JsonView value, StepBudget& budget) {
+  return std::binary_search(values.begin(), values.end(), value,
+                            [&](JsonView a, JsonView b) { return order(a, b, budget) < 0; });
 }
 
 std::string canonical(JsonView root, StepBudget& budget) {
@@ -86,12 +104,8 @@ std::string canonical(JsonView root, StepBudget& budget) {
       case JsonKind::boolean: text += value->truth() ? 't' : 'f'; break;
       case JsonKind::string: text += format("\"{}:{}", value->text().size(), value->text()); break;
       case JsonKind::number: {
-        const auto number = Decimal::parse(value->text());
-        if (!number) {
-          text += value->text();
-        } else {
-          text += format("#{}{}e{}", number->negative ? "-" : "", number->digits, number->exponent);
-        }
+        const Decimal number = number_of(*value);
+        text += format("#{}{}e{}", number.negative ? "-" : "", number.digits, number.exponent);
         break;
       }
       case JsonKind::array:

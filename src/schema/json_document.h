@@ -1,16 +1,19 @@
 // One JSON text, with its numbers as they were written and its members in their order.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/step_budget.h"
 #include "rill/result.h"
+#include "schema/decimal.h"
 
 namespace rill::schema {
 
@@ -92,9 +95,16 @@ class JsonDocument {
   std::shared_ptr<const JsonNodes> nodes_;
 };
 
-// Equal as JSON Schema means it: numbers by value, objects in any order. Each value is a few steps, and so are some of
-// its bytes.
-bool equal(JsonView a, JsonView b, StepBudget& budget);
+// Of a number: no document has one that cannot be counted with.
+Decimal number_of(JsonView value);
+
+// A total order, for looking values up, in which they are equal as JSON Schema means it: numbers by value, objects in any
+// order. Ends at the first difference. Each value is a few steps, and so are some of its bytes.
+std::strong_ordering order(JsonView left, JsonView right, StepBudget& budget);
+inline bool equal(JsonView a, JsonView b, StepBudget& budget) { return order(a, b, budget) == 0; }
+
+// Whether an equal value is among those, which ascend.
+bool is_among(std::span<const JsonView> values, JsonView value, StepBudget& budget);
 
 // The same text for all values that are equal, and for no others. Steps as above.
 std::string canonical(JsonView value, StepBudget& budget);

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "schema/schema_parser.h"
-#include "schema/value_order.h"
 
 namespace rill::schema {
 namespace {

@@ -110,15 +110,14 @@ class SchemaParser {
   template <auto Member>
   Result<void> read_number(JsonView value, const Place& place, SchemaId id) {
     if (!value.is(JsonKind::number)) return malformed(place, value, "a number");
-    schema(id).*Member = Decimal::parse(value.text());
-    if (!(schema(id).*Member)) return malformed(place, value, "a number with an exponent in reach");
+    schema(id).*Member = number_of(value);
     return {};
   }
   template <auto Member>
   Result<void> read_count(JsonView value, const Place& place, SchemaId id) {
-    const auto number = value.is(JsonKind::number) ? Decimal::parse(value.text()) : std::nullopt;
-    if (!number || number->negative || !number->is_integer()) return malformed(place, value, "a non-negative integer");
-    const std::string digits = number->integer_part();
+    const bool is_count = value.is(JsonKind::number) && !number_of(value).negative && number_of(value).is_integer();
+    if (!is_count) return malformed(place, value, "a non-negative integer");
+    const std::string digits = number_of(value).integer_part();
     schema(id).*Member = digits.size() > 18 ? std::uint64_t{1} << 62 : std::stoull(digits);
     return {};
   }

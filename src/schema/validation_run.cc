@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "schema/format_checks.h"
-#include "schema/value_order.h"
 
 namespace rill::schema {
 namespace {
@@ -103,16 +102,15 @@ std::vector<bool> ValidationRun::evaluated_by(SchemaId id, JsonView value) const
 
 template <typename Fail>
 void ValidationRun::check_number(const Schema& s, JsonView value, Fail fail) const {
-  const auto number = Decimal::parse(value.text());
-  if (!number) return fail("type", "a number with an exponent beyond 10,000");
-  if (s.minimum && compare(*number, *s.minimum) < 0) fail("minimum", "too small");
-  if (s.exclusive_minimum && compare(*number, *s.exclusive_minimum) <= 0) fail("exclusiveMinimum", "too small");
-  if (s.maximum && compare(*number, *s.maximum) > 0) fail("maximum", "too large");
-  if (s.exclusive_maximum && compare(*number, *s.exclusive_maximum) >= 0) fail("exclusiveMaximum", "too large");
+  const Decimal number = number_of(value);
+  if (s.minimum && compare(number, *s.minimum) < 0) fail("minimum", "too small");
+  if (s.exclusive_minimum && compare(number, *s.exclusive_minimum) <= 0) fail("exclusiveMinimum", "too small");
+  if (s.maximum && compare(number, *s.maximum) > 0) fail("maximum", "too large");
+  if (s.exclusive_maximum && compare(number, *s.exclusive_maximum) >= 0) fail("exclusiveMaximum", "too large");
   if (!s.multiple_of) return;
-  const auto shift = static_cast<std::size_t>(std::abs(number->exponent - s.multiple_of->exponent));
-  budget_.spend((number->digits.size() + shift) * (s.multiple_of->digits.size() / kBytesOfStep + 1));
-  if (!is_multiple(*number, *s.multiple_of)) fail("multipleOf", "not a multiple");
+  const auto shift = static_cast<std::size_t>(std::abs(number.exponent - s.multiple_of->exponent));
+  budget_.spend((number.digits.size() + shift) * (s.multiple_of->digits.size() / kBytesOfStep + 1));
+  if (!is_multiple(number, *s.multiple_of)) fail("multipleOf", "not a multiple");
 }
 
 template <typename Fail>

@@ -20,8 +20,7 @@ TypeSet type_of(JsonView value) {
     case JsonKind::object: return kObject;
     case JsonKind::number: break;
   }
-  const auto number = Decimal::parse(value.text());
-  return number && number->is_integer() ? kInteger : kFraction;
+  return number_of(value).is_integer() ? kInteger : kFraction;
 }
 
 bool holds_for_size(const Schema& s, JsonView value) {
@@ -33,11 +32,11 @@ bool holds_for_size(const Schema& s, JsonView value) {
     case JsonKind::array: return within(value.size(), s.min_items, s.max_items);
     case JsonKind::object: return within(value.size(), s.min_properties, s.max_properties);
     case JsonKind::number: {
-      const auto number = Decimal::parse(value.text());
-      return number && (!s.minimum || compare(*number, *s.minimum) >= 0) &&
-             (!s.exclusive_minimum || compare(*number, *s.exclusive_minimum) > 0) &&
-             (!s.maximum || compare(*number, *s.maximum) <= 0) &&
-             (!s.exclusive_maximum || compare(*number, *s.exclusive_maximum) < 0);
+      const Decimal number = number_of(value);
+      return (!s.minimum || compare(number, *s.minimum) >= 0) &&
+             (!s.exclusive_minimum || compare(number, *s.exclusive_minimum) > 0) &&
+             (!s.maximum || compare(number, *s.maximum) <= 0) &&
+             (!s.exclusive_maximum || compare(number, *s.exclusive_maximum) < 0);
     }
     default: return true;
   }

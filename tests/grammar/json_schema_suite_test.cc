@@ -47,9 +47,7 @@ std::map<std::string, Counts> run(const std::string& draft, Judge judge, std::st
       const auto judged = judge(compact(*group.find("schema")));
       if (!judged) {
         ++counts.refused;
-        std::string message = judged.error().message;
-        std::replace(message.begin(), message.end(), '\n', ' ');
-        wrong += "refused " + name() + ": " + message + "\n";
+        wrong += "refused " + name() + ": " + judged.error().message + "\n";
         continue;
       }
       bool right = true;
